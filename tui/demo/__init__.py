@@ -1,0 +1,1 @@
+"""A simulated run. Knows nothing of the rest of milepost."""

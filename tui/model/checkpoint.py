@@ -1,0 +1,68 @@
+"""Checkpoints as they lie on disk. Formats: facts of Miles, section 4."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from enum import StrEnum
+
+from tui.model.reading import NOT_ASKED, Reading
+
+
+class Layout(StrEnum):
+    """Who wrote the folder, and so how it is read."""
+
+    FSDP = "fsdp"
+    MEGATRON = "megatron"
+    LORA = "lora"
+    UNKNOWN = "unknown"
+
+
+class CheckpointState(StrEnum):
+    """Whether a resume could use it."""
+
+    WHOLE = "whole"
+    PARTIAL = "partial"
+    """A save ended before it was done: parts are missing."""
+    SAVING = "saving"
+    """Parts are missing and files are still changing."""
+    DAMAGED = "damaged"
+    """All parts are there and at least one cannot be what was written."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Checkpoint:
+    """One `iter_0000123` folder with what belongs to it."""
+
+    iteration: int
+    """The number in the folder's name."""
+    path: str
+    layout: Layout
+    state: CheckpointState
+    missing: tuple[str, ...] = ()
+    """What a whole checkpoint has and this one has not, as paths below the folder."""
+    reason: str = ""
+    """One line: why it is not whole; empty for a whole one."""
+    size_bytes: int = 0
+    taken_at: float = 0.0
+    """Epoch seconds of its last written file."""
+    after_rollout: int = -1
+    """Last rollout whose training is in it. FSDP: iteration - 1. Megatron: iteration."""
+    resumes_at: int = 0
+    """First rollout of a run that loads it."""
+    tracked: bool = False
+    """The tracker file names it: a resume would load it."""
+    has_data_state: bool = True
+    """The data source's position was saved with it; without, the data order starts again."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class CheckpointTree:
+    """One save folder."""
+
+    root: str
+    tracker: Reading[str] = NOT_ASKED
+    """Text of `latest_checkpointed_iteration.txt`."""
+    checkpoints: tuple[Checkpoint, ...] = ()
+    """Newest iteration first."""
+    note: str = ""
+    """A fact about the folder as a whole worth a line, such as a folder one level too deep."""

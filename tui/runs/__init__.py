@@ -1,0 +1,1 @@
+"""Find a run and know how it was started."""

@@ -1,0 +1,1 @@
+"""Snapshot to rows of (text, role). Pure; knows width, never colour."""
