@@ -41,10 +41,10 @@ class Checkpoint:
     missing: tuple[str, ...] = ()
     """What a whole checkpoint has and this one has not, as paths below the folder."""
     reason: str = ""
-    """One line: why it is not whole; empty for a whole one."""
+    """One line: why it is not whole; of a whole one, what it lacks outside its folder."""
     size_bytes: int = 0
     taken_at: float = 0.0
-    """Epoch seconds of its last written file."""
+    """Epoch seconds of its last written file, or the time that a whole one states itself."""
     after_rollout: int = -1
     """Last rollout whose training is in it. FSDP: iteration - 1. Megatron: iteration."""
     resumes_at: int = 0

@@ -97,6 +97,13 @@ class ProbeMissed(Event):
     fault: Unknown
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ProbeRecovered(Event):
+    """A probe that was missed answers again."""
+
+    probe: str
+
+
 # The log as a file
 
 
@@ -302,6 +309,14 @@ class EngineReady(Event):
     """`The server is fired up and ready to roll!` was printed."""
 
     pid: int
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class EngineListening(Event):
+    """`Uvicorn running on`: which process serves which port."""
+
+    pid: int
+    port: int
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -17,9 +17,9 @@ class Series:
     limit: int = LIMIT
 
     def add(self, x: float, y: float) -> Series:
-        """A series with one point more; a point with the last x replaces the last point."""
+        """A series with one point more; it takes the place of points at or past its x."""
         kept = self.points
-        if kept and kept[-1][0] == x:
+        while kept and kept[-1][0] >= x:
             kept = kept[:-1]
         return replace(self, points=(*kept[-(self.limit - 1) :], (x, y)))
 

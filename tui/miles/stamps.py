@@ -1,0 +1,84 @@
+"""Time stamps of a run's log, and how they map to our clock.
+
+A log's stamps are local to its container and carry no zone. Two things are known of them: lines
+arrive late but never early, and the newest stamp of a file is about as old as the file's last
+write. So one offset maps them, and an application clock that jumps is noticed by arrivals.
+"""
+
+from __future__ import annotations
+
+import calendar
+from collections import deque
+from functools import lru_cache
+
+STAMP = r"\d{4}-\d\d-\d\d \d\d:\d\d:\d\d"
+
+
+@lru_cache(maxsize=64)
+def _midnight(date: str) -> float:
+    return float(calendar.timegm((int(date[:4]), int(date[5:7]), int(date[8:10]), 0, 0, 0)))
+
+
+def seconds_of(stamp: str, fraction: str | None = None) -> float | None:
+    """`2026-11-29 12:06:13` and its decimals as seconds, as if it were UTC. None: no such time."""
+    month, day = int(stamp[5:7]), int(stamp[8:10])
+    hour, minute, second = int(stamp[11:13]), int(stamp[14:16]), int(stamp[17:19])
+    if not (
+        stamp[:4] != "0000"
+        and 1 <= month <= 12
+        and 1 <= day <= 31
+        and hour < 24
+        and minute < 60
+        and second < 61
+    ):
+        return None
+    part = float(f"0.{fraction}") if fraction else 0.0
+    return _midnight(stamp[:10]) + hour * 3600 + minute * 60 + second + part
+
+
+class LogClock:
+    """Maps stamps of one log to epoch seconds.
+
+    With `live` false the stamps are taken as they are: a copied log has no other clock.
+    """
+
+    window = 256
+    late_limit_s = 120.0
+
+    def __init__(self, *, live: bool) -> None:
+        self.live = live
+        self.last_at: float | None = None
+        self._offset: float | None = None if live else 0.0
+        self._delays: deque[float] = deque(maxlen=self.window)
+
+    def calibrate(self, stamp: float, written_at: float) -> None:
+        """The newest stamp in the file belongs to the file's last write."""
+        if self.live:
+            self._offset = written_at - stamp
+
+    def begin(self, stamp: float) -> None:
+        """The first stamp of the log: what stands before it has no time of its own."""
+        if self.last_at is None:
+            self.last_at = stamp + (self._offset or 0.0)
+
+    def at(self, stamp: float | None, arrival: float | None) -> float:
+        """When a line was written, by our clock.
+
+        Args:
+            stamp: its own stamp in seconds, None when it has none.
+            arrival: when we read it as it came, None for lines that were there before us.
+        """
+        self.last_at = self._at(stamp, arrival)
+        return self.last_at
+
+    def _at(self, stamp: float | None, arrival: float | None) -> float:
+        if stamp is None:
+            if arrival is not None:
+                return arrival
+            return self.last_at if self.last_at is not None else 0.0
+        if arrival is None:
+            return stamp + (self._offset or 0.0)
+        self._delays.append(arrival - stamp)
+        self._offset = min(self._delays)
+        at = stamp + self._offset
+        return at if arrival - at <= self.late_limit_s else arrival

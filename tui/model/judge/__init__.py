@@ -1,0 +1,38 @@
+"""What the evidence adds up to: judged from a snapshot alone, with ages, never from one sign."""
+
+from __future__ import annotations
+
+from tui.model.judge.alerts import alerts_of
+from tui.model.judge.cause import cause_of
+from tui.model.judge.engines import engines_of
+from tui.model.judge.forecast import forecast_of
+from tui.model.judge.resume import resume_of
+from tui.model.judge.risk import risk_of
+from tui.model.judge.state import state_of
+from tui.model.snapshot import Level, Snapshot, Verdict
+
+
+def judge(snapshot: Snapshot) -> Verdict:
+    """The verdict on a snapshot; `snapshot.verdict` itself is only used to keep `since` steady."""
+    engines = engines_of(snapshot)
+    resume = resume_of(snapshot)
+    standing = state_of(snapshot, engines)
+    risk = risk_of(snapshot, standing)
+    cause = cause_of(snapshot, standing)
+    alerts = alerts_of(snapshot, standing, engines, resume, risk, cause)
+    before = snapshot.verdict
+    return Verdict(
+        state=standing.state,
+        since=before.since if before.state is standing.state else standing.since,
+        reason=standing.reason,
+        degraded=tuple(
+            alert.code for alert in alerts if alert.degrades and alert.level is not Level.INFO
+        ),
+        cause=cause,
+        alerts=alerts,
+        engines=engines,
+        resume=resume,
+        risk=risk,
+        forecast=forecast_of(snapshot, standing),
+        stall_limit_s=standing.stall_limit_s,
+    )

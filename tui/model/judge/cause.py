@@ -1,0 +1,76 @@
+"""Why a run ended. A fact or `unknown`: Ray's list of usual suspects is neither."""
+
+from __future__ import annotations
+
+from tui.model.events import ClueKind
+from tui.model.judge.standing import Standing
+from tui.model.progress import Clue
+from tui.model.reading import Known
+from tui.model.snapshot import Cause, RunState, Snapshot
+
+_TOLD = {
+    ClueKind.DISK_FULL: "a write failed: the disk, the quota or the storage target is full",
+    ClueKind.SEGFAULT: "segmentation fault",
+    ClueKind.GPU_MEMORY: "the GPU ran out of memory",
+    ClueKind.HOST_MEMORY: "killed for memory",
+    ClueKind.THREAD_LIMIT: "thread limit reached (EAGAIN)",
+    ClueKind.GPU_LOST: "the GPU was lost or the driver failed",
+    ClueKind.BAD_ARGUMENTS: "the command line was refused",
+    ClueKind.STALE_RAY: "stale Ray address: an earlier cluster is gone, `ray stop` is needed",
+    ClueKind.PORT_TAKEN: "a port is taken by a process of an earlier run",
+    ClueKind.CHECKPOINT: "the checkpoint could not be read",
+    ClueKind.RETRIES: "the engines could not be reached and the requests were given up",
+}
+_WEAK = (ClueKind.PYTHON, ClueKind.WORKER_DIED)
+
+
+def cause_of(snapshot: Snapshot, standing: Standing) -> Cause | None:
+    """The cause of a bad end; None while it runs or when it ended well."""
+    if standing.state not in (RunState.FAILED, RunState.CRASHED):
+        return None
+    if isinstance(snapshot.container, Known) and snapshot.container.value.oom_killed:
+        return Cause(
+            line="killed for memory by the kernel (the container's OOM flag is set)",
+            kind=ClueKind.HOST_MEMORY.value,
+            evidence=(standing.reason,),
+        )
+    clues = snapshot.story.clues
+    order = list(ClueKind)
+    strong = [clue for clue in clues if ClueKind(clue.kind) not in _WEAK]
+    if strong:
+        best = min(strong, key=lambda clue: order.index(ClueKind(clue.kind)))
+        kind = ClueKind(best.kind)
+        where = _phase_of_death(snapshot, kind)
+        return Cause(line=_TOLD[kind] + where, kind=best.kind, evidence=_evidence(clues, best))
+    if "no rollout was trained" in standing.reason:
+        line = "nothing was done: check --num-rollout against the checkpoint's rollout"
+        return Cause(line=line, kind="unknown", evidence=(standing.reason,))
+    return _weak_cause(clues, standing)
+
+
+def _phase_of_death(snapshot: Snapshot, kind: ClueKind) -> str:
+    phase = snapshot.story.phase
+    if kind in (ClueKind.DISK_FULL, ClueKind.SEGFAULT) and phase is not None:
+        return " while saving a checkpoint" if phase.name == "save" else f", in {phase.name}"
+    return ""
+
+
+def _evidence(clues: tuple[Clue, ...], best: Clue) -> tuple[str, ...]:
+    same = [clue.line for clue in clues if clue.kind == best.kind]
+    return tuple(dict.fromkeys([best.line, *same]))[:4]
+
+
+def _weak_cause(clues: tuple[Clue, ...], standing: Standing) -> Cause:
+    died = [clue for clue in clues if clue.kind == ClueKind.WORKER_DIED.value]
+    python = [clue for clue in clues if clue.kind == ClueKind.PYTHON.value]
+    telling = [clue for clue in python if "ActorDied" not in clue.line]
+    if telling and not died:
+        return Cause(
+            line=f"Python error: {telling[-1].line[:300]}",
+            kind=ClueKind.PYTHON.value,
+            evidence=tuple(clue.line for clue in telling[-3:]),
+        )
+    if died:
+        line = "unknown: a worker process died, and nothing read says why"
+        return Cause(line=line, kind="unknown", evidence=tuple(clue.line for clue in died[:3]))
+    return Cause(line="unknown: nothing read says why", kind="unknown", evidence=(standing.reason,))

@@ -1,0 +1,204 @@
+"""What each engine is doing: health is one vote, tokens that move the other."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+from tui.model.engine import EngineMetrics, EngineState, EngineTrack, EngineVerdict
+from tui.model.judge.words import span
+from tui.model.progress import LogEngine, Story
+from tui.model.reading import Known, value_or
+from tui.model.snapshot import Snapshot
+from tui.model.story.phases import EVAL, GENERATE
+
+MOVING_S = 25.0
+"""Tokens moved within this time still move: metrics are asked for every ten seconds."""
+SILENT_S = 60.0
+"""Open requests without a token for this long are suspect."""
+UNREACHABLE_S = 4.0
+"""One refused connection is an accident, two looks in a row are a fact."""
+_MADE_AHEAD_S = 5.0
+
+
+def engines_of(snapshot: Snapshot) -> tuple[EngineVerdict, ...]:
+    """A verdict on every engine that the log or a probe knows."""
+    story = snapshot.story
+    by_url = {track.probe.url: track for track in snapshot.engines}
+    rows = []
+    for engine in story.engines:
+        track = by_url.pop(engine.url, None)
+        rows.append(_verdict(snapshot, engine, track))
+    rows.extend(_verdict(snapshot, None, track) for track in by_url.values())
+    return _with_traffic(snapshot, tuple(rows))
+
+
+def _verdict(
+    snapshot: Snapshot, engine: LogEngine | None, track: EngineTrack | None
+) -> EngineVerdict:
+    metrics = value_or(track.probe.metrics, EngineMetrics()) if track else EngineMetrics()
+    moved_at = max(track.tokens_moved_at if track else 0.0, engine.worked_at if engine else 0.0)
+    state, since, reason = _state(snapshot, engine, track, metrics, moved_at)
+    before = {each.url or each.label: each for each in snapshot.verdict.engines}
+    label = str(engine.index) if engine else _address(track)
+    url = (engine.url if engine else "") or (track.probe.url if track else "")
+    old = before.get(url or label)
+    has_metrics = track is not None and isinstance(track.probe.metrics, Known)
+    return EngineVerdict(
+        label=label,
+        url=url,
+        state=state,
+        since=old.since if old is not None and old.state is state else since,
+        reason=reason,
+        throughput_tokens_per_s=metrics.throughput_tokens_per_s
+        if has_metrics
+        else (engine.throughput_tokens_per_s if engine else 0.0),
+        running_requests=metrics.running_requests
+        if has_metrics
+        else float(engine.running if engine else 0),
+        queued_requests=metrics.queued_requests
+        if has_metrics
+        else float(engine.queued if engine else 0),
+        token_usage_ratio=metrics.token_usage_ratio
+        if has_metrics
+        else (engine.token_usage_ratio if engine else 0.0),
+        cache_hit_ratio=metrics.cache_hit_ratio,
+        tokens_moved_at=moved_at,
+        weight_version=value_or(track.probe.weight_version, "") if track else "",
+    )
+
+
+def _address(track: EngineTrack | None) -> str:
+    return track.probe.url.removeprefix("http://") if track else "?"
+
+
+Told = tuple[EngineState, float, str]
+
+
+def _state(
+    snapshot: Snapshot,
+    engine: LogEngine | None,
+    track: EngineTrack | None,
+    metrics: EngineMetrics,
+    moved_at: float,
+) -> Told:
+    return (
+        _killed(engine)
+        or _unreachable(snapshot, engine, track)
+        or _recovered(snapshot.story, engine)
+        or _starting(snapshot, engine, track)
+        or _moving(snapshot, engine, moved_at)
+        or _paused(snapshot)
+        or _silent(snapshot, engine, track, metrics, moved_at)
+    )
+
+
+def _killed(engine: LogEngine | None) -> Told | None:
+    if engine is None or engine.killed_at <= max(engine.ready_at, engine.recovered_at):
+        return None
+    return EngineState.DEAD, engine.killed_at, "killed by Miles' health check, slot empty"
+
+
+def _unreachable(
+    snapshot: Snapshot, engine: LogEngine | None, track: EngineTrack | None
+) -> Told | None:
+    if track is None or not track.unreachable_since:
+        return None
+    since = track.unreachable_since
+    reading = track.probe.reachable
+    detail = "connection refused" if isinstance(reading, Known) else reading.reason
+    was_ready = engine is not None and engine.ready_at > 0
+    if not track.answered_at and not was_ready:
+        if not snapshot.story.rollouts_done and snapshot.story.phase is None:
+            return EngineState.STARTING, since, "not listening yet"
+        return EngineState.UNKNOWN, since, f"never reached from here: {detail}"
+    if snapshot.now - since < UNREACHABLE_S:
+        return None
+    if not track.answered_at:
+        return EngineState.UNKNOWN, since, f"never reached from here: {detail}"
+    return EngineState.DEAD, since, f"{detail} for {span(snapshot.now - since)}"
+
+
+def _recovered(story: Story, engine: LogEngine | None) -> Told | None:
+    if engine is None or engine.recovered_at <= story.weights_updated_at:
+        return None
+    return (
+        EngineState.RECOVERED,
+        engine.recovered_at,
+        "new engine, old weights until the next update",
+    )
+
+
+def _starting(
+    snapshot: Snapshot, engine: LogEngine | None, track: EngineTrack | None
+) -> Told | None:
+    status = track.probe.health_status if track else None
+    if isinstance(status, Known) and status.value == 503 and snapshot.story.phase is None:
+        return EngineState.STARTING, status.at, "answers 503: starting"
+    if engine is None or track is not None or engine.ready_at or engine.worked_at:
+        return None
+    if snapshot.story.phase is not None:
+        return None
+    return EngineState.STARTING, snapshot.now, "no sign of life in the log yet"
+
+
+def _moving(snapshot: Snapshot, engine: LogEngine | None, moved_at: float) -> Told | None:
+    age = snapshot.now - moved_at
+    if not moved_at or age > MOVING_S or age < -_MADE_AHEAD_S:
+        return None
+    if engine is not None and snapshot.now - engine.unwell_at < SILENT_S and engine.unwell_at:
+        return EngineState.BUSY, engine.unwell_at, "slow to answer a health check while tokens move"
+    return EngineState.GENERATING, moved_at, "tokens move"
+
+
+def _paused(snapshot: Snapshot) -> Told | None:
+    """While the trainer works, nothing is asked of the engines; colocated ones are offloaded."""
+    phase = snapshot.story.phase
+    if phase is None or phase.name in (GENERATE, EVAL) or snapshot.story.ending is not None:
+        return None
+    launch = snapshot.story.launch
+    if launch.argv and not launch.colocate:
+        return EngineState.PAUSED, phase.since, "not asked while training"
+    return EngineState.PAUSED, phase.since, "offloaded while training"
+
+
+def _silent(
+    snapshot: Snapshot,
+    engine: LogEngine | None,
+    track: EngineTrack | None,
+    metrics: EngineMetrics,
+    moved_at: float,
+) -> Told:
+    now = snapshot.now
+    since = moved_at or (track.first_seen_at if track else now)
+    is_open = metrics.running_requests + metrics.queued_requests > 0
+    open_since = track.open_since if track else 0.0
+    if track is None and engine is not None:
+        is_open, open_since = engine.running + engine.queued > 0, engine.worked_at
+    phase = snapshot.story.phase
+    asked_since = max(open_since, phase.since if phase else 0.0)
+    if is_open and now - max(moved_at, asked_since) > SILENT_S:
+        told = f"{metrics.running_requests:.0f} requests open" if track else "requests open"
+        age = span(now - moved_at) if moved_at else "ever"
+        return EngineState.SUSPECT, since, f"answers, {told}, no token for {age}"
+    if track is not None and track.answered_at:
+        return EngineState.IDLE, since, "nothing asked" if not is_open else "requests just came"
+    if engine is not None and (engine.worked_at or engine.ready_at):
+        return EngineState.IDLE, since, "no batch line lately"
+    told = "the run has ended" if snapshot.story.ending else "neither the log nor a probe tells"
+    return EngineState.UNKNOWN, since, told
+
+
+def _with_traffic(snapshot: Snapshot, rows: tuple[EngineVerdict, ...]) -> tuple[EngineVerdict, ...]:
+    """An engine that idles while the others work is getting nothing from the router."""
+    phase = snapshot.story.phase
+    works = any(row.state in (EngineState.GENERATING, EngineState.BUSY) for row in rows)
+    if not works or phase is None or phase.name != GENERATE:
+        return rows
+    if snapshot.now - phase.since < 2 * SILENT_S:
+        return rows
+    return tuple(
+        replace(row, state=EngineState.NO_TRAFFIC, reason="others work, nothing comes here")
+        if row.state is EngineState.IDLE and snapshot.now - row.tokens_moved_at > 2 * SILENT_S
+        else row
+        for row in rows
+    )

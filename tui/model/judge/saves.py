@@ -1,0 +1,165 @@
+"""Alerts about checkpoints, work at risk and the disk they go to."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from tui.model.checkpoint import Checkpoint, CheckpointState, CheckpointTree
+from tui.model.judge.risk import newest_whole
+from tui.model.judge.standing import Standing
+from tui.model.judge.words import gib, gigabytes, span
+from tui.model.memory import Disk
+from tui.model.reading import Absence, Known, Unknown
+from tui.model.snapshot import Alert, Level, Snapshot, WorkAtRisk
+
+SAVE_MARGIN = 1.2
+"""A save needs its size and a bit: temporary files, metadata, a growing optimizer."""
+_INODES_LOW_RATIO = 0.01
+_NOTICE_ACTIVE_S = 120.0
+
+
+def save_alerts(snapshot: Snapshot, standing: Standing, risk: WorkAtRisk | None) -> Iterator[Alert]:
+    """Alerts of saves."""
+    yield from _risk(snapshot, risk)
+    if isinstance(snapshot.checkpoints, Known):
+        tree = snapshot.checkpoints.value
+        yield from _tracker(snapshot, tree)
+        yield from _broken(snapshot, tree)
+    if isinstance(snapshot.disk, Known):
+        yield from _disk(snapshot, snapshot.disk.value)
+    if not standing.has_ended:
+        yield from _ray_notice(snapshot)
+
+
+def _risk(snapshot: Snapshot, risk: WorkAtRisk | None) -> Iterator[Alert]:
+    if risk is None or risk.seconds is None or risk.seconds <= risk.limit_s:
+        return
+    launch = snapshot.story.launch
+    advice = "save now, or lower --save-interval at the next start"
+    if launch.argv and launch.save is None:
+        advice = "this run has no --save: nothing can be saved; give it one at the next start"
+    yield Alert(
+        code="work-at-risk",
+        level=Level.WARNING,
+        line=f"{risk.line}; the limit is {span(risk.limit_s)}",
+        evidence=()
+        if risk.checkpoint is None
+        else (f"newest whole checkpoint: {risk.checkpoint}",),
+        advice=advice,
+    )
+
+
+def _tracker(snapshot: Snapshot, tree: CheckpointTree) -> Iterator[Alert]:
+    whole = newest_whole(snapshot)
+    tracker = tree.tracker
+    if whole is None:
+        return
+    if isinstance(tracker, Unknown) and tracker.why is Absence.MISSING:
+        count = sum(each.state is CheckpointState.WHOLE for each in tree.checkpoints)
+        yield Alert(
+            code="tracker-missing",
+            level=Level.CRITICAL,
+            line=f"{count} whole checkpoints, no tracker file: a restart would begin fresh",
+            evidence=(f"{tree.root}/latest_checkpointed_iteration.txt is not there",),
+            advice=f"write {whole.iteration} into the tracker file before a restart",
+        )
+        return
+    tracked = next((each for each in tree.checkpoints if each.tracked), None)
+    if isinstance(tracker, Known) and tracked is None:
+        yield Alert(
+            code="tracker-wrong",
+            level=Level.CRITICAL,
+            line=f"the tracker says {tracker.value[:40]!r}, and there is no such checkpoint",
+            evidence=(f"newest whole: {whole.iteration}",),
+            advice=f"a resume would fail; write {whole.iteration} into the tracker file",
+        )
+    elif tracked is not None and tracked.state is not CheckpointState.WHOLE:
+        yield Alert(
+            code="tracked-not-whole",
+            level=Level.CRITICAL,
+            line=f"a resume would load {tracked.iteration}, which is {tracked.state.value}: "
+            f"{tracked.reason}",
+            evidence=tracked.missing[:4],
+            advice=f"the newest whole one is {whole.iteration}: roll back to it before a resume",
+        )
+
+
+def _broken(snapshot: Snapshot, tree: CheckpointTree) -> Iterator[Alert]:
+    if not tree.checkpoints:
+        return
+    newest = tree.checkpoints[0]
+    if newest.state in (CheckpointState.PARTIAL, CheckpointState.DAMAGED) and not newest.tracked:
+        whole = newest_whole(snapshot)
+        then = (
+            f"a resume loads {whole.iteration}" if whole else "there is no whole one to resume from"
+        )
+        yield Alert(
+            code=f"checkpoint-{newest.state.value}",
+            level=Level.WARNING,
+            subject=str(newest.iteration),
+            line=f"checkpoint {newest.iteration} is {newest.state.value}: {newest.reason}; {then}",
+            evidence=newest.missing[:4],
+            advice="move it aside before the next save; nothing needs to be deleted",
+            degrades=False,
+        )
+
+
+def _disk(snapshot: Snapshot, disk: Disk) -> Iterator[Alert]:
+    if disk.read_only:
+        yield Alert(
+            code="disk-read-only",
+            level=Level.CRITICAL,
+            line=f"{disk.mount} is mounted read-only: the next save fails",
+            evidence=(f"{disk.filesystem} at {disk.mount}",),
+            advice="look at the kernel log; remount it before the next save",
+        )
+    size = _last_size(snapshot)
+    if size and disk.free_bytes < size * SAVE_MARGIN:
+        yield Alert(
+            code="disk-full-at-next-save",
+            level=Level.CRITICAL,
+            line=f"the next save needs about {gib(size * SAVE_MARGIN)}, {disk.mount} has "
+            f"{gib(disk.free_bytes)}",
+            evidence=(f"last checkpoint {gib(size)}",),
+            advice="make room before the next save; on FSDP Miles never removes old ones",
+        )
+    if disk.inodes_free_ratio < _INODES_LOW_RATIO:
+        yield Alert(
+            code="disk-inodes",
+            level=Level.WARNING,
+            line=f"{disk.mount} has {disk.inodes_free_ratio:.1%} of its inodes left",
+            advice="remove small files; free bytes do not help",
+        )
+
+
+def _last_size(snapshot: Snapshot) -> int:
+    if not isinstance(snapshot.checkpoints, Known):
+        return 0
+    whole: list[Checkpoint] = [
+        each
+        for each in snapshot.checkpoints.value.checkpoints
+        if each.state is CheckpointState.WHOLE
+    ]
+    return whole[0].size_bytes if whole else 0
+
+
+def _ray_notice(snapshot: Snapshot) -> Iterator[Alert]:
+    notice = snapshot.story.disk_notice
+    if notice is None or snapshot.now - notice.at > _NOTICE_ACTIVE_S:
+        return
+    trend = ""
+    if notice.count > 1:
+        trend = (
+            f" ({gigabytes(notice.first_free_bytes)} → {gigabytes(notice.free_bytes)} in "
+            f"{span(notice.at - notice.since)})"
+        )
+    size = _last_size(snapshot)
+    level = Level.CRITICAL if size and notice.free_bytes < size * SAVE_MARGIN else Level.WARNING
+    yield Alert(
+        code="disk-filling",
+        level=level,
+        line=f"{notice.path} has {gigabytes(notice.free_bytes)} left{trend}",
+        evidence=(f"Ray's warning, {notice.count} times",),
+        advice="training goes on until a spill or a save fails: make room",
+        degrades=False,
+    )

@@ -1,0 +1,207 @@
+"""The run state: from the log's own words, the container, the processes, and progress."""
+
+from __future__ import annotations
+
+from tui.model.engine import EngineState, EngineVerdict
+from tui.model.events import ClueKind, End
+from tui.model.judge.standing import Standing
+from tui.model.judge.words import span
+from tui.model.launch import Container
+from tui.model.progress import Story
+from tui.model.reading import Known
+from tui.model.snapshot import RunState, Snapshot
+from tui.model.story.phases import EVAL, GENERATE, SAVE
+
+STARTUP_LIMIT_S = 20 * 60.0
+"""Loading weights and the first compilation can be silent for long."""
+UNSEEN_LIMITS_S = {GENERATE: 900.0, EVAL: 1800.0, SAVE: 1200.0}
+"""Silence allowed in a phase that this run has not been through yet."""
+UNSEEN_LIMIT_S = 600.0
+_ALIVE_STATUS = frozenset({"running", "created", "restarting", "paused"})
+
+
+def state_of(snapshot: Snapshot, engines: tuple[EngineVerdict, ...]) -> Standing:
+    """The state. The run's own last word first, then what became of it, then its progress."""
+    return (
+        _by_its_word(snapshot.story)
+        or _by_container(snapshot)
+        or _by_processes(snapshot)
+        or _by_last_words(snapshot)
+        or _by_progress(snapshot, engines)
+    )
+
+
+def _by_its_word(story: Story) -> Standing | None:
+    ending = story.ending
+    if ending is None:
+        return None
+    match End(ending.end):
+        case End.SUCCEEDED:
+            return _succeeded(story, ending.at)
+        case End.STOPPED:
+            return Standing(state=RunState.STOPPED, since=ending.at, reason="the job was stopped")
+        case End.FAILED:
+            reason = ending.detail or "the job failed"
+            return Standing(state=RunState.FAILED, since=ending.at, reason=reason)
+        case End.DRIVER_ERROR:
+            reason = f"the driver ended with an error: {ending.detail}"
+            return Standing(state=RunState.FAILED, since=ending.at, reason=reason)
+
+
+def _succeeded(story: Story, at: float) -> Standing:
+    if story.attempt and not story.rollouts_done and not story.steps_seen and not story.evals:
+        reason = "ended at once and reports success, but no rollout was trained"
+        return Standing(state=RunState.FAILED, since=at, reason=reason)
+    return Standing(state=RunState.FINISHED, since=at, reason="the job reports success")
+
+
+def _by_container(snapshot: Snapshot) -> Standing | None:
+    if not isinstance(snapshot.container, Known):
+        return None
+    container, at = snapshot.container.value, snapshot.container.at
+    if container.status in _ALIVE_STATUS:
+        return None
+    if container.status == "removing":
+        return Standing(state=RunState.STOPPING, since=at, reason="the container is being removed")
+    since = container.finished_at or at
+    if container.status == "gone" or container.exit_code is None:
+        told = "container gone, exit code unknown"
+        if container.auto_remove:
+            told += " (started with --rm)"
+        return Standing(state=RunState.CRASHED, since=since, reason=told)
+    return _exited(snapshot.story, container, since)
+
+
+def _exited(story: Story, container: Container, since: float) -> Standing:
+    if container.exit_code == 0 and (story.rollouts_done or not story.attempt):
+        return Standing(state=RunState.FINISHED, since=since, reason="the container exited with 0")
+    reason = f"the container exited with {container.exit_code}"
+    if container.oom_killed:
+        reason += ", killed for memory"
+    return Standing(state=RunState.FAILED, since=since, reason=reason)
+
+
+def _by_processes(snapshot: Snapshot) -> Standing | None:
+    if not isinstance(snapshot.processes, Known):
+        return None
+    tree = snapshot.processes.value
+    if not tree.driver_exited_at:
+        return None
+    reason = "the driver process is gone, exit code unknown"
+    return Standing(state=RunState.CRASHED, since=tree.driver_exited_at, reason=reason)
+
+
+def _by_last_words(snapshot: Snapshot) -> Standing | None:
+    """A log that ends in a death and can say no more: nobody is left who would."""
+    story = snapshot.story
+    if snapshot.live or not story.clues or _is_witnessed(snapshot):
+        return None
+    deadly = {ClueKind.WORKER_DIED.value, ClueKind.SEGFAULT.value, ClueKind.BAD_ARGUMENTS.value}
+    deadly.add(ClueKind.STALE_RAY.value)
+    clue = next((clue for clue in reversed(story.clues) if clue.kind in deadly), None)
+    if clue is None or (story.progress is not None and story.progress.at > clue.at):
+        return None
+    return Standing(state=RunState.FAILED, since=clue.at, reason=f"last words: {clue.line[:200]}")
+
+
+def _by_progress(snapshot: Snapshot, engines: tuple[EngineVerdict, ...]) -> Standing:
+    story = snapshot.story
+    progress = story.progress
+    if progress is None:
+        return _without_progress(snapshot)
+    limit = stall_limit_s(snapshot)
+    moved_at = _moved_at(snapshot, engines)
+    idle = snapshot.now - moved_at
+    if idle <= limit:
+        if has_begun(story):
+            state, reason = RunState.RUNNING, f"last progress: {progress.what}"
+        else:
+            state, reason = RunState.STARTING, f"no rollout yet; last sign: {progress.what}"
+        since = story.started_at or moved_at
+        return Standing(state=state, since=since, reason=reason, stall_limit_s=limit)
+    return _silent(snapshot, moved_at, limit)
+
+
+def _silent(snapshot: Snapshot, moved_at: float, limit: float) -> Standing:
+    story, idle = snapshot.story, snapshot.now - moved_at
+    where = f"in {story.phase.name}" if story.phase and has_begun(story) else "in start-up"
+    if _is_alive(snapshot, limit) is None:
+        told = f"no progress for {span(idle)} {where}, and nothing tells whether it still lives"
+        return Standing(
+            state=RunState.UNKNOWN, since=moved_at + limit, reason=told, stall_limit_s=limit
+        )
+    usual = usual_s(story)
+    told = f"no progress for {span(idle)} {where}"
+    if usual is not None:
+        told += f" (usual {span(usual)})"
+    return Standing(
+        state=RunState.STALLED, since=moved_at + limit, reason=told, stall_limit_s=limit
+    )
+
+
+def _without_progress(snapshot: Snapshot) -> Standing:
+    alive = _is_alive(snapshot)
+    if alive:
+        since = snapshot.story.started_at or snapshot.now
+        return Standing(state=RunState.STARTING, since=since, reason="alive, nothing said yet")
+    reason = "nothing that was read tells about a run"
+    return Standing(state=RunState.UNKNOWN, since=snapshot.now, reason=reason)
+
+
+def has_begun(story: Story) -> bool:
+    """The first rollout is being generated, or more has been seen."""
+    if story.rollouts_done or story.steps_seen or story.first_rollout is not None:
+        return True
+    return story.phase is not None and story.phase.name not in ("train_wait", "update_weights")
+
+
+def usual_s(story: Story) -> float | None:
+    """Median duration of the present phase, None when it was not seen before."""
+    if story.phase is None:
+        return None
+    durations = story.durations.get(story.phase.name)
+    return durations.median_s() if durations else None
+
+
+def stall_limit_s(snapshot: Snapshot) -> float:
+    """Silence that is called a stall: the phase's own long case times a factor, with a floor."""
+    story, limits = snapshot.story, snapshot.limits
+    if not has_begun(story) or story.phase is None:
+        return STARTUP_LIMIT_S
+    durations = story.durations.get(story.phase.name)
+    longest = durations.p95_s() if durations else None
+    if longest is None:
+        return UNSEEN_LIMITS_S.get(story.phase.name, UNSEEN_LIMIT_S)
+    return max(limits.stall_floor_s, limits.stall_factor * longest)
+
+
+def _moved_at(snapshot: Snapshot, engines: tuple[EngineVerdict, ...]) -> float:
+    """Last progress. Tokens count while the run waits for tokens, and only then."""
+    progress = snapshot.story.progress
+    moved_at = progress.at if progress is not None else 0.0
+    phase = snapshot.story.phase
+    if phase is not None and phase.name in (GENERATE, EVAL):
+        working = (EngineState.GENERATING, EngineState.BUSY, EngineState.RECOVERED)
+        for engine in engines:
+            if engine.state in working:
+                moved_at = max(moved_at, engine.tokens_moved_at)
+    return min(moved_at, snapshot.now)
+
+
+def _is_witnessed(snapshot: Snapshot) -> bool:
+    """The container engine or the process table shows it alive."""
+    if isinstance(snapshot.container, Known) and snapshot.container.value.status in _ALIVE_STATUS:
+        return True
+    return isinstance(snapshot.processes, Known) and any(
+        process.role in ("driver", "trainer") for process in snapshot.processes.value.processes
+    )
+
+
+def _is_alive(snapshot: Snapshot, silence_s: float = 120.0) -> bool | None:
+    """True: something shows it lives. None: nothing can tell."""
+    if _is_witnessed(snapshot):
+        return True
+    last = snapshot.story.last_line_at
+    if last is not None and snapshot.now - last <= silence_s and snapshot.story.progress:
+        return True
+    return None

@@ -1,0 +1,33 @@
+"""Durations and sizes in alert lines: short, with their unit."""
+
+from __future__ import annotations
+
+from tui.model.memory import GIB
+
+
+def span(seconds: float) -> str:
+    """`41 s`, `14 min`, `1 h 05`, `2 d 03 h`."""
+    total = max(0, round(seconds))
+    if total < 120:
+        return f"{total} s"
+    if total < 7200:
+        return f"{round(total / 60)} min"
+    hours, rest = divmod(total, 3600)
+    if hours < 48:
+        return f"{hours} h {rest // 60:02d}"
+    return f"{hours // 24} d {hours % 24:02d} h"
+
+
+def gib(size_bytes: float) -> str:
+    """`37.5 GiB`."""
+    return f"{size_bytes / GIB:.1f} GiB"
+
+
+def gigabytes(size_bytes: float) -> str:
+    """`42.7 GB`, as Ray and disk tools count."""
+    return f"{size_bytes / 1e9:.1f} GB"
+
+
+def counted(number: int, noun: str) -> str:
+    """`1 rollout`, `6 rollouts`."""
+    return f"{number} {noun}" if number == 1 else f"{number} {noun}s"

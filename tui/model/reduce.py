@@ -1,0 +1,253 @@
+"""The only maker of snapshots: one snapshot and one event in, one snapshot out. Reads no clock."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import replace
+from typing import Any
+
+from tui.model import events
+from tui.model.engine import EngineMetrics, EngineProbe, EngineTrack
+from tui.model.judge import judge
+from tui.model.progress import LineKind, LogLine
+from tui.model.reading import Known, Unknown
+from tui.model.series import Series
+from tui.model.snapshot import Alert, AlertRecord, Snapshot
+from tui.model.story import FOLDS, told
+
+LINES_LIMIT = 2000
+ALERT_LOG_LIMIT = 100
+ALERT_HOLD_S = 10.0
+"""An alert that is gone for less than this is not over: it flickers."""
+
+Fold = Callable[[Snapshot, Any], Snapshot]
+
+
+def reduce(snapshot: Snapshot, event: events.Event) -> Snapshot:
+    """The snapshot after `event`. Time never goes back; only `TimePassed` judges."""
+    if event.at > snapshot.now:
+        snapshot = replace(snapshot, now=event.at)
+    if type(event) in FOLDS:
+        return replace(snapshot, story=told(snapshot.story, event))
+    return _READINGS[type(event)](snapshot, event)
+
+
+def reduced(snapshot: Snapshot, many: Iterable[events.Event]) -> Snapshot:
+    """The snapshot after all of `many`, in order."""
+    for event in many:
+        snapshot = reduce(snapshot, event)
+    return snapshot
+
+
+def _time_passed(snapshot: Snapshot, _: events.TimePassed) -> Snapshot:
+    verdict = judge(snapshot)
+    return replace(
+        snapshot,
+        verdict=verdict,
+        alert_log=_logged(snapshot.alert_log, verdict.alerts, snapshot.now),
+    )
+
+
+def _logged(
+    log: tuple[AlertRecord, ...], alerts: tuple[Alert, ...], now: float
+) -> tuple[AlertRecord, ...]:
+    """The alert log brought up to date: one record an alert, however often it comes and goes."""
+    open_now = {(alert.code, alert.subject): alert for alert in alerts}
+    records = []
+    for record in log:
+        alert = open_now.pop((record.alert.code, record.alert.subject), None)
+        records.append(_seen_again(record, alert, now) if alert else _not_seen(record, now))
+    records.extend(
+        AlertRecord(alert=alert, first_at=now, last_at=now, since=now)
+        for alert in open_now.values()
+    )
+    records.sort(key=lambda record: (record.cleared_at is not None, -record.since))
+    return tuple(records[:ALERT_LOG_LIMIT])
+
+
+def _seen_again(record: AlertRecord, alert: Alert, now: float) -> AlertRecord:
+    if record.cleared_at is None:
+        return replace(record, alert=alert, last_at=now)
+    return replace(
+        record, alert=alert, last_at=now, since=now, cleared_at=None, count=record.count + 1
+    )
+
+
+def _not_seen(record: AlertRecord, now: float) -> AlertRecord:
+    if record.cleared_at is None and now - record.last_at >= ALERT_HOLD_S:
+        return replace(record, cleared_at=now)
+    return record
+
+
+def _attached(snapshot: Snapshot, event: events.Attached) -> Snapshot:
+    launch = event.attachment.launch
+    story = snapshot.story
+    if launch.argv and not story.launch.argv:
+        story = replace(story, launch=launch, backend=story.backend or launch.backend)
+    return replace(snapshot, attachment=event.attachment, story=story)
+
+
+def _gpus_read(snapshot: Snapshot, event: events.GpusRead) -> Snapshot:
+    history = dict(snapshot.history)
+    if isinstance(event.report, Known):
+        for gpu in event.report.value.devices:
+            for name in ("utilisation_ratio", "power_w", "sm_clock_mhz", "temperature_c"):
+                reading = getattr(gpu, name)
+                if isinstance(reading, Known):
+                    _sample(history, f"gpu{gpu.index}.{name}", reading.at, reading.value)
+    missed = {name: fault for name, fault in snapshot.missed.items() if name != "gpu"}
+    return replace(snapshot, gpus=event.report, history=history, missed=missed)
+
+
+def _sample(history: dict[str, Series], key: str, at: float, value: float) -> None:
+    history[key] = history.get(key, Series()).add(at, value)
+
+
+def _memory_read(snapshot: Snapshot, event: events.MemoryRead) -> Snapshot:
+    history = dict(snapshot.history)
+    if isinstance(event.memory, Known):
+        memory = event.memory.value
+        _sample(history, "memory.available_bytes", event.memory.at, memory.available_bytes)
+        used = memory.swap_total_bytes - memory.swap_free_bytes
+        _sample(history, "memory.swap_used_bytes", event.memory.at, used)
+    return replace(snapshot, memory=event.memory, history=history)
+
+
+def _disk_read(snapshot: Snapshot, event: events.DiskRead) -> Snapshot:
+    return replace(snapshot, disk=event.disk)
+
+
+def _engines_probed(snapshot: Snapshot, event: events.EnginesProbed) -> Snapshot:
+    old = {track.probe.url: track for track in snapshot.engines}
+    tracks = tuple(_tracked(old.get(probe.url), probe, event.at) for probe in event.engines)
+    return replace(snapshot, engines=tracks, router=event.router or snapshot.router)
+
+
+def _tracked(old: EngineTrack | None, probe: EngineProbe, at: float) -> EngineTrack:
+    track = EngineTrack(probe=probe, first_seen_at=at) if old is None else replace(old, probe=probe)
+    reachable = probe.reachable
+    if isinstance(reachable, Known) and reachable.value:
+        track = replace(track, answered_at=reachable.at, unreachable_since=0.0)
+    elif isinstance(reachable, Unknown) or not reachable.value:
+        track = replace(track, unreachable_since=track.unreachable_since or at)
+    if isinstance(probe.metrics, Known):
+        before = old.probe.metrics if old is not None else None
+        known_before = before if isinstance(before, Known) else None
+        track = _counted(track, known_before, probe.metrics)
+    return track
+
+
+def _counted(
+    track: EngineTrack, before: Known[EngineMetrics] | None, after: Known[EngineMetrics]
+) -> EngineTrack:
+    """With what the counters tell: tokens moved, a restart, requests open."""
+    metrics = after.value
+    if before is not None and after.at > before.at:
+        tokens = metrics.generation_tokens_total + metrics.prompt_tokens_total
+        tokens_before = before.value.generation_tokens_total + before.value.prompt_tokens_total
+        if tokens > tokens_before:
+            track = replace(track, tokens_moved_at=after.at)
+        elif tokens < tokens_before:
+            track = replace(track, restarted_at=after.at, tokens_moved_at=0.0)
+    is_open = metrics.running_requests + metrics.queued_requests > 0
+    return replace(track, open_since=(track.open_since or after.at) if is_open else 0.0)
+
+
+def _checkpoints_scanned(snapshot: Snapshot, event: events.CheckpointsScanned) -> Snapshot:
+    return replace(snapshot, checkpoints=event.tree)
+
+
+def _container_read(snapshot: Snapshot, event: events.ContainerRead) -> Snapshot:
+    return replace(snapshot, container=event.container)
+
+
+def _processes_read(snapshot: Snapshot, event: events.ProcessesRead) -> Snapshot:
+    return replace(snapshot, processes=event.tree)
+
+
+def _probe_missed(snapshot: Snapshot, event: events.ProbeMissed) -> Snapshot:
+    return replace(snapshot, missed={**snapshot.missed, event.probe: event.fault})
+
+
+def _probe_recovered(snapshot: Snapshot, event: events.ProbeRecovered) -> Snapshot:
+    missed = {name: fault for name, fault in snapshot.missed.items() if name != event.probe}
+    return replace(snapshot, missed=missed)
+
+
+def _log_read(snapshot: Snapshot, event: events.LogRead) -> Snapshot:
+    log = replace(
+        snapshot.log,
+        path=event.path,
+        size_bytes=event.size_bytes,
+        written_at=event.written_at,
+        read_at=event.at,
+        history_ratio=event.history_ratio,
+        fault=None,
+    )
+    return replace(snapshot, log=log)
+
+
+def _log_unreadable(snapshot: Snapshot, event: events.LogUnreadable) -> Snapshot:
+    return replace(snapshot, log=replace(snapshot.log, path=event.path, fault=event.fault))
+
+
+def _log_broken(snapshot: Snapshot, event: events.LogBroken) -> Snapshot:
+    mark = LogLine(at=event.at, source="milepost", text=event.what, kind=LineKind.MARK)
+    return replace(snapshot, lines=(*snapshot.lines[-(LINES_LIMIT - 1) :], mark))
+
+
+def _history_read(snapshot: Snapshot, event: events.HistoryRead) -> Snapshot:
+    story = event.story
+    if not story.launch.argv and snapshot.story.launch.argv:
+        launch = snapshot.story.launch
+        story = replace(story, launch=launch, backend=story.backend or launch.backend)
+    return replace(snapshot, story=story)
+
+
+def _lines_read(snapshot: Snapshot, event: events.LinesRead) -> Snapshot:
+    lines = list(snapshot.lines[-LINES_LIMIT:])
+    for line in event.lines:
+        if not _folded(lines, line):
+            lines.append(line)
+    story = snapshot.story
+    newest = max((line.at for line in event.lines), default=0.0)
+    if event.lines and newest > (story.last_line_at or 0.0):
+        story = replace(story, last_line_at=newest)
+    return replace(snapshot, lines=tuple(lines[-LINES_LIMIT:]), story=story)
+
+
+def _folded(lines: list[LogLine], line: LogLine) -> bool:
+    """Redraws of a bar and rows of access lines take one line, not hundreds."""
+    if not lines or lines[-1].kind is not line.kind or lines[-1].source != line.source:
+        return False
+    last = lines[-1]
+    if line.kind is LineKind.BAR:
+        if last.text.split(":")[0] != line.text.split(":")[0]:
+            return False
+        lines[-1] = line
+        return True
+    if line.kind is LineKind.HTTP and last.text.split('"')[1:] == line.text.split('"')[1:]:
+        lines[-1] = replace(line, repeated=last.repeated + 1 + line.repeated)
+        return True
+    return False
+
+
+_READINGS: Mapping[type[events.Event], Fold] = {
+    events.TimePassed: _time_passed,
+    events.Attached: _attached,
+    events.GpusRead: _gpus_read,
+    events.MemoryRead: _memory_read,
+    events.DiskRead: _disk_read,
+    events.EnginesProbed: _engines_probed,
+    events.CheckpointsScanned: _checkpoints_scanned,
+    events.ContainerRead: _container_read,
+    events.ProcessesRead: _processes_read,
+    events.ProbeMissed: _probe_missed,
+    events.ProbeRecovered: _probe_recovered,
+    events.LogRead: _log_read,
+    events.LogUnreadable: _log_unreadable,
+    events.LogBroken: _log_broken,
+    events.HistoryRead: _history_read,
+    events.LinesRead: _lines_read,
+}
+"""Each takes its own kind of event; the table pairs them."""

@@ -1,0 +1,158 @@
+"""Probes on their cadence, folded into snapshots, published. The one loop of milepost.
+
+Each probe has a daemon thread of its own, so that no read holds up another, a key press or the
+exit. One more thread folds what they find. Nothing here knows a screen.
+"""
+
+from __future__ import annotations
+
+import logging
+import queue
+import threading
+import time
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
+
+from tui.model.events import Event, ProbeMissed, ProbeRecovered, TimePassed
+from tui.model.judge.words import span
+from tui.model.reading import Absence, Unknown
+from tui.model.reduce import reduce
+from tui.model.snapshot import Snapshot
+from tui.probes import Probe
+
+_LOG = logging.getLogger("milepost")
+_CLOSE_S = 0.3
+
+Publish = Callable[[Snapshot], None]
+
+
+@dataclass(slots=True)
+class _Runner:
+    """One probe's thread, and what the folding thread may know of it."""
+
+    probe: Probe
+    busy_since: float | None = None
+    """Monotonic start of the read that goes on now."""
+    reads: int = 0
+    was_missed: bool = False
+    faults: set[str] = field(default_factory=set)
+    """Faults whose traceback was recorded already."""
+
+
+class Monitor:
+    """Watches one run."""
+
+    def __init__(
+        self, probes: Sequence[Probe], first: Snapshot, *, interval_s: float = 1.0
+    ) -> None:
+        self._runners = tuple(_Runner(probe) for probe in probes)
+        self._interval_s = interval_s
+        self._queue: queue.SimpleQueue[Sequence[Event]] = queue.SimpleQueue()
+        self._stopping = threading.Event()
+        self._latest = first
+
+    @property
+    def latest(self) -> Snapshot:
+        """The newest snapshot."""
+        return self._latest
+
+    def start(self, publish: Publish) -> None:
+        """Begin. `publish` is called from one thread, once an interval; it must not block."""
+        for runner in self._runners:
+            self._spawn(f"probe-{runner.probe.name}", self._probe, runner)
+        self._spawn("fold", self._fold, publish)
+
+    def stop(self) -> None:
+        """Stop asking. Threads that hang are left behind; they are daemons."""
+        self._stopping.set()
+        closers = [
+            self._spawn(f"close-{runner.probe.name}", runner.probe.close)
+            for runner in self._runners
+        ]
+        deadline = time.monotonic() + _CLOSE_S
+        for closer in closers:
+            closer.join(max(0.0, deadline - time.monotonic()))
+
+    def once(self, *, deadline_s: float) -> Snapshot:
+        """One settled reading: every source asked, or the deadline passed."""
+        self.start(lambda _: None)
+        end = time.monotonic() + deadline_s
+        while time.monotonic() < end and not self._is_settled():
+            self._stopping.wait(0.05)
+        self.stop()
+        return reduce(self._latest, TimePassed(at=time.time()))
+
+    def _is_settled(self) -> bool:
+        enough = 2 if any(runner.probe.name == "log" for runner in self._runners) else 1
+        read = all(runner.reads >= enough or runner.busy_since is None for runner in self._runners)
+        all_began = all(runner.reads >= 1 for runner in self._runners)
+        return read and all_began and self._latest.log.history_ratio >= 1.0 and self._queue.empty()
+
+    def _spawn(
+        self, name: str, target: Callable[..., None], *arguments: object
+    ) -> threading.Thread:
+        thread = threading.Thread(target=target, args=arguments, name=name, daemon=True)
+        thread.start()
+        return thread
+
+    def _probe(self, runner: _Runner) -> None:
+        while not self._stopping.is_set():
+            begin = time.monotonic()
+            runner.busy_since = begin
+            self._queue.put(self._read(runner))
+            runner.busy_since = None
+            runner.reads += 1
+            spent = time.monotonic() - begin
+            self._stopping.wait(max(0.02, runner.probe.cadence_s - spent))
+
+    def _read(self, runner: _Runner) -> Sequence[Event]:
+        now = time.time()
+        try:
+            return runner.probe.read(now, self._latest)
+        except Exception as fault:  # noqa: BLE001 - a probe with a bug must not stop the others
+            told = f"{type(fault).__name__}: {fault}"
+            if told not in runner.faults:
+                runner.faults.add(told)
+                _LOG.exception("probe %s failed", runner.probe.name)
+            reason = Unknown(why=Absence.ERROR, reason=told, at=now)
+            return (ProbeMissed(at=now, probe=runner.probe.name, fault=reason),)
+
+    def _fold(self, publish: Publish) -> None:
+        tick = time.monotonic()
+        while not self._stopping.is_set():
+            self._drain(tick)
+            now = time.time()
+            for event in (*self._missed(now), TimePassed(at=now)):
+                self._latest = reduce(self._latest, event)
+            publish(self._latest)
+            tick = max(tick + self._interval_s, time.monotonic())
+
+    def _drain(self, until: float) -> None:
+        while True:
+            left = until - time.monotonic()
+            try:
+                events = (
+                    self._queue.get(timeout=max(0.0, left))
+                    if left > 0
+                    else self._queue.get_nowait()
+                )
+            except queue.Empty:
+                return
+            for event in events:
+                self._latest = reduce(self._latest, event)
+            if self._stopping.is_set():
+                return
+
+    def _missed(self, now: float) -> list[Event]:
+        events: list[Event] = []
+        for runner in self._runners:
+            since = runner.busy_since
+            late = since is not None and time.monotonic() - since > runner.probe.deadline_s
+            if late and since is not None:
+                reason = f"no answer for {span(time.monotonic() - since)}"
+                fault = Unknown(why=Absence.TIMED_OUT, reason=reason, at=now)
+                events.append(ProbeMissed(at=now, probe=runner.probe.name, fault=fault))
+            elif runner.was_missed:
+                events.append(ProbeRecovered(at=now, probe=runner.probe.name))
+            runner.was_missed = late
+        return events
