@@ -33,7 +33,10 @@ class _Runner:
     probe: Probe
     busy_since: float | None = None
     """Monotonic start of the read that goes on now."""
-    reads: int = 0
+    began: float = 0.0
+    """Monotonic start of the newest finished read, 0.0 before the first."""
+    wake: threading.Event = field(default_factory=threading.Event)
+    """Set to have it read at once."""
     was_missed: bool = False
     faults: set[str] = field(default_factory=set)
     """Faults whose traceback was recorded already."""
@@ -65,6 +68,7 @@ class Monitor:
     def stop(self) -> None:
         """Stop asking. Threads that hang are left behind; they are daemons."""
         self._stopping.set()
+        self._wake()
         closers = [
             self._spawn(f"close-{runner.probe.name}", runner.probe.close)
             for runner in self._runners
@@ -77,16 +81,26 @@ class Monitor:
         """One settled reading: every source asked, or the deadline passed."""
         self.start(lambda _: None)
         end = time.monotonic() + deadline_s
-        while time.monotonic() < end and not self._is_settled():
-            self._stopping.wait(0.05)
+        log = next((each for each in self._runners if each.probe.name == "log"), None)
+        while log is not None and time.monotonic() < end and not self._has_read(log):
+            self._stopping.wait(0.02)
+        # What the log names (folder, engines, router) is asked for again, now that it is known.
+        since = time.monotonic()
+        self._wake()
+        while time.monotonic() < end and not self._have_read_since(since):
+            self._stopping.wait(0.02)
         self.stop()
         return reduce(self._latest, TimePassed(at=time.time()))
 
-    def _is_settled(self) -> bool:
-        enough = 2 if any(runner.probe.name == "log" for runner in self._runners) else 1
-        read = all(runner.reads >= enough or runner.busy_since is None for runner in self._runners)
-        all_began = all(runner.reads >= 1 for runner in self._runners)
-        return read and all_began and self._latest.log.history_ratio >= 1.0 and self._queue.empty()
+    def _has_read(self, log: _Runner) -> bool:
+        return bool(log.began) and self._latest.log.history_ratio >= 1.0 and self._queue.empty()
+
+    def _have_read_since(self, since: float) -> bool:
+        return all(each.began >= since for each in self._runners) and self._queue.empty()
+
+    def _wake(self) -> None:
+        for runner in self._runners:
+            runner.wake.set()
 
     def _spawn(
         self, name: str, target: Callable[..., None], *arguments: object
@@ -98,12 +112,13 @@ class Monitor:
     def _probe(self, runner: _Runner) -> None:
         while not self._stopping.is_set():
             begin = time.monotonic()
+            runner.wake.clear()
             runner.busy_since = begin
             self._queue.put(self._read(runner))
             runner.busy_since = None
-            runner.reads += 1
+            runner.began = begin
             spent = time.monotonic() - begin
-            self._stopping.wait(max(0.02, runner.probe.cadence_s - spent))
+            runner.wake.wait(max(0.02, runner.probe.cadence_s - spent))
 
     def _read(self, runner: _Runner) -> Sequence[Event]:
         now = time.time()

@@ -108,3 +108,21 @@ class ProcessTree:
     """When a driver seen before was found gone, 0.0 while it lives."""
     driver_exit_code: Reading[int] = NOT_ASKED
     """Only a parent can know it."""
+
+
+def host_path(path: str, mounts: tuple[tuple[str, str], ...]) -> str | None:
+    """Where a container's path lies on the host; None: on no mount, it vanishes with the container.
+
+    The longest mount point that holds the path wins, as it does in the container.
+    """
+    best: tuple[str, str] | None = None
+    for source, target in mounts:
+        point = target.rstrip("/") or "/"
+        inside = path == point or path.startswith(point if point == "/" else point + "/")
+        if inside and (best is None or len(point) > len(best[1])):
+            best = (source, point)
+    if best is None:
+        return None
+    source, point = best
+    rest = path[len(point) :].lstrip("/")
+    return f"{source.rstrip('/')}/{rest}" if rest else source

@@ -9,7 +9,7 @@ from tui.model.judge.forecast import forecast_of
 from tui.model.judge.resume import resume_of
 from tui.model.judge.risk import risk_of
 from tui.model.judge.state import state_of
-from tui.model.snapshot import Level, Snapshot, Verdict
+from tui.model.snapshot import Alert, Level, Snapshot, Verdict
 
 
 def judge(snapshot: Snapshot) -> Verdict:
@@ -25,9 +25,7 @@ def judge(snapshot: Snapshot) -> Verdict:
         state=standing.state,
         since=before.since if before.state is standing.state else standing.since,
         reason=standing.reason,
-        degraded=tuple(
-            alert.code for alert in alerts if alert.degrades and alert.level is not Level.INFO
-        ),
+        degraded=() if standing.has_ended else _degrading(alerts),
         cause=cause,
         alerts=alerts,
         engines=engines,
@@ -36,3 +34,8 @@ def judge(snapshot: Snapshot) -> Verdict:
         forecast=forecast_of(snapshot, standing),
         stall_limit_s=standing.stall_limit_s,
     )
+
+
+def _degrading(alerts: tuple[Alert, ...]) -> tuple[str, ...]:
+    codes = (alert.code for alert in alerts if alert.degrades and alert.level is not Level.INFO)
+    return tuple(dict.fromkeys(codes))

@@ -15,6 +15,8 @@ from tui.model.snapshot import Alert, Level, Snapshot
 RAY_KILLS_AT_RATIO = 0.95
 _RAY_NEAR_RATIO = 0.93
 _SLOPE_WINDOW_S = 2.0
+_SLOPE_COUNTS_BELOW = 2.0
+"""Times the warning floor."""
 _SMALL_BOX_SHARES = (0.15, 0.07)
 """Floors never ask for more of a small box than these shares of its pool."""
 _LOAD_WINDOW_S = 30.0
@@ -46,7 +48,9 @@ def _memory(snapshot: Snapshot, memory: Memory) -> Iterator[Alert]:
     critical = min(limits.memory_critical_bytes, memory.total_bytes * _SMALL_BOX_SHARES[1])
     left = memory.available_bytes
     empty_in = _empty_in_s(snapshot.history.get("memory.available_bytes"), snapshot.now)
-    falls = empty_in is not None and empty_in <= limits.memory_exhaust_s
+    # Engines coming back from offload take tens of GiB in seconds: a steep slope is no news high up.
+    is_low = left < _SLOPE_COUNTS_BELOW * warn
+    falls = is_low and empty_in is not None and empty_in <= limits.memory_exhaust_s
     if left < critical or falls or left < warn:
         line = f"{gib(left)} of memory left of {gib(memory.total_bytes)}"
         if falls and empty_in is not None:

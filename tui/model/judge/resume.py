@@ -47,7 +47,11 @@ def _resumed(story: Story, weights: LoadRecord) -> ResumeProof:
         checkpoint=weights.path,
         first_rollout=first,
         expected_rollout=expected,
-        evidence=tuple(load.detail for load in story.loads),
+        evidence=tuple(
+            load.detail
+            for load in story.loads
+            if outcome is not Resume.INCOMPLETE or load.result != LoadResult.LOADED.value
+        ),
     )
 
 

@@ -47,7 +47,7 @@ def _state(standing: Standing, cause: Cause | None) -> Iterator[Alert]:
             code=f"run-{standing.state.value}",
             level=Level.CRITICAL,
             line=f"{standing.state.value}: {cause.line}",
-            evidence=cause.evidence,
+            evidence=cause.evidence[:1],
             advice="read the last error (key e); a resume loads the tracked checkpoint",
         )
 
@@ -77,6 +77,7 @@ def _resume(resume: ResumeProof) -> Iterator[Alert]:
             line=resume.line,
             evidence=resume.evidence,
             advice="the run goes on, but not as it would have without the stop",
+            degrades=False,
         )
 
 

@@ -34,9 +34,20 @@ _SPANS_LIMIT = 256
 _DRIVER_ERROR_GRACE_S = 60.0
 
 
+_TOLD = {
+    MetricKind.STEP: "step {}",
+    MetricKind.ROLLOUT: "rollout {}",
+    MetricKind.PERF_ROLLOUT: "rollout {} generated",
+    MetricKind.PERF_TRAIN: "rollout {} trained",
+    MetricKind.EVAL: "eval {}",
+    MetricKind.MULTI_TURN: "multi_turn {}",
+    MetricKind.PASSRATE: "passrate {}",
+}
+
+
 def metrics_logged(story: Story, event: MetricsLogged) -> Story:
     """One metric line of any kind."""
-    story = moved(story, event.at, f"{event.kind.value} {event.number}")
+    story = moved(story, event.at, _TOLD[event.kind].format(event.number))
     if event.role != "actor" or event.cell != 0:
         return story
     if event.kind is MetricKind.STEP and event.number == story.step:

@@ -1,0 +1,178 @@
+"""The command line: what each command takes, and help that teaches."""
+
+from __future__ import annotations
+
+import argparse
+from collections.abc import Callable, Sequence
+from pathlib import Path
+from typing import NoReturn
+
+from tui import __version__
+from tui.cli import commands
+from tui.errors import UsageError
+
+_OVERVIEW = """\
+Watch a long Miles run from a terminal: is it moving, is the box well, are the engines
+alive, and what would a crash cost now.
+
+  milepost                      watch the one run on this machine
+  milepost --log runs/plain.log --checkpoints /data/ckpt/run-a
+  milepost demo                 a simulated run, no GPU, Docker or Miles needed
+  milepost demo --fault stall@3
+  milepost status --json        one reading, for scripts
+  milepost explain runs/plain.log --checkpoints /data/ckpt/run-a
+"""
+_EPILOG = """\
+commands:
+  (none)    open the screen            demo      watch a simulated run
+  status    one reading                explain   say what a finished or copied log tells
+
+exit codes: 0 well, 1 milepost failed, 2 usage, 3 degraded, 4 stalled, 5 ended badly,
+6 nothing found, 7 cannot tell
+
+After a lost SSH session a terminal may print mouse codes; this quiets it:
+  printf '\\e[?1000l\\e[?1002l\\e[?1003l\\e[?1006l\\e[?1049l'
+"""
+
+
+class _Parser(argparse.ArgumentParser):
+    def error(self, message: str) -> NoReturn:
+        raise UsageError(message, f"see `{self.prog} --help`")
+
+
+class Arguments(argparse.Namespace):
+    """What was typed. None: not typed, so the configuration decides."""
+
+    command: Callable[[Arguments], int]
+    run: str | None
+    log: Path | None
+    checkpoints: Path | None
+    engine: list[str]
+    container: str | None
+    config: Path | None
+    read_only: bool
+    theme: str | None
+    ascii: bool
+    no_mouse: bool
+    interval: float | None
+    json: bool
+    as_of: str | None
+    speed: float
+    fault: list[str]
+    headless: bool
+    seed: int
+    dir: Path | None
+
+
+def parsed(argv: Sequence[str]) -> Arguments:
+    """The arguments of one command line.
+
+    Raises:
+        UsageError: it cannot be understood.
+    """
+    words = list(argv)
+    builders = {"demo": _demo, "status": _status, "explain": _explain}
+    if words and words[0] in builders:
+        return builders[words[0]]().parse_args(words[1:], namespace=Arguments())
+    return _watch().parse_args(words, namespace=Arguments())
+
+
+def _parser(command: str, description: str, epilog: str = "") -> _Parser:
+    return _Parser(
+        prog=f"milepost {command}".rstrip(),
+        description=description,
+        epilog=epilog,
+        formatter_class=argparse.RawDescriptionHelpFormatter,
+        allow_abbrev=False,
+    )
+
+
+def _watch() -> _Parser:
+    parser = _parser("", _OVERVIEW, _EPILOG)
+    parser.add_argument("--version", action="version", version=f"milepost {__version__}")
+    _target_options(parser)
+    _screen_options(parser)
+    parser.set_defaults(command=commands.watch)
+    return parser
+
+
+def _demo() -> _Parser:
+    parser = _parser(
+        "demo",
+        "Start a simulated Miles run and watch it. It writes real log lines and checkpoints,\n"
+        "answers as engines on loopback, and can fail in known ways. Needs no GPU and no Miles.",
+        commands.demo_epilog(),
+    )
+    parser.add_argument(
+        "--speed", type=float, default=commands.DEMO_SPEED, help="times faster than life"
+    )
+    parser.add_argument(
+        "--fault",
+        action="append",
+        default=[],
+        metavar="NAME[@ROLLOUT]",
+        help="make it fail, at that rollout where one is given; may be repeated",
+    )
+    parser.add_argument("--seed", type=int, default=commands.DEMO_SEED, help="same seed, same run")
+    parser.add_argument(
+        "--dir", type=Path, help="where the run lives (default: a new temporary folder)"
+    )
+    parser.add_argument(
+        "--headless", action="store_true", help="only run it and say where it is; ctrl+c ends it"
+    )
+    _screen_options(parser)
+    parser.set_defaults(command=commands.demo)
+    return parser
+
+
+def _status() -> _Parser:
+    parser = _parser("status", "Read everything once and say how the run is.", _EPILOG)
+    _target_options(parser)
+    parser.add_argument("--json", action="store_true", help="a versioned JSON document on stdout")
+    parser.add_argument("--config", type=Path, help=argparse.SUPPRESS)
+    parser.set_defaults(command=commands.status)
+    return parser
+
+
+def _explain() -> _Parser:
+    parser = _parser(
+        "explain",
+        "Read a finished or copied log and say what happened: state, last progress, cause with\n"
+        "its evidence, how the run began, alerts, a short timeline. Needs nothing but the file.",
+    )
+    parser.add_argument("log", type=Path, metavar="LOG", help="the run's log file")
+    parser.add_argument("--checkpoints", type=Path, metavar="DIR", help="its save folder")
+    parser.add_argument(
+        "--as-of",
+        metavar="TIME",
+        help="judge as if now were TIME, in the log's own clock: '2026-11-29 12:08', '12:08:30' or "
+        "'+15m' after its last line (default: its last line)",
+    )
+    parser.add_argument("--json", action="store_true", help="a versioned JSON document on stdout")
+    parser.set_defaults(command=commands.explain)
+    return parser
+
+
+def _target_options(parser: argparse.ArgumentParser) -> None:
+    group = parser.add_argument_group("what to watch (each overrides what is found)")
+    group.add_argument(
+        "run", nargs="?", metavar="RUN", help="a container's name, a driver's pid, or a log file"
+    )
+    group.add_argument("--log", type=Path, metavar="FILE", help="the run's log file")
+    group.add_argument("--checkpoints", type=Path, metavar="DIR", help="its save folder")
+    group.add_argument(
+        "--engine", action="append", default=[], metavar="URL", help="an engine; may be repeated"
+    )
+    group.add_argument("--container", metavar="NAME", help="its container, by name or id")
+
+
+def _screen_options(parser: argparse.ArgumentParser) -> None:
+    group = parser.add_argument_group("the screen")
+    group.add_argument("--read-only", action="store_true", help="no command that changes anything")
+    group.add_argument("--theme", metavar="NAME", help="night, day, contrast, safe, sixteen, …")
+    group.add_argument("--ascii", action="store_true", help="draw with ASCII characters only")
+    group.add_argument("--no-mouse", action="store_true", help="leave the mouse to the terminal")
+    group.add_argument(
+        "--interval", type=float, metavar="S", help="seconds between frames (default 1)"
+    )
+    group.add_argument("--config", type=Path, metavar="FILE", help="another configuration file")

@@ -1,0 +1,186 @@
+"""What each command does."""
+
+from __future__ import annotations
+
+import json
+import sys
+import tempfile
+import time
+from dataclasses import replace
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from tui.attach import Target, attached, has_target, monitor_of
+from tui.cli.printing import ProgressLine, print_report
+from tui.config import Config, checked_interval_s, load_config
+from tui.demo.faults import FAULTS
+from tui.demo.launch import DemoRun, start
+from tui.errors import NothingFoundError, UsageError
+from tui.explain import explained
+from tui.model.document import exit_code_of, status_document
+from tui.model.launch import Attachment, Found
+from tui.model.snapshot import Snapshot
+
+if TYPE_CHECKING:
+    from tui.app.options import ScreenOptions
+    from tui.cli.arguments import Arguments
+
+STATUS_DEADLINE_S = 8.0
+DEMO_SPEED, DEMO_SEED = 10.0, 7
+SPEED_LIMITS = (0.01, 10_000.0)
+
+
+def watch(arguments: Arguments) -> int:
+    """Open the screen."""
+    config = _config(arguments)
+    return _screen(attached(_target(arguments), at=time.time()), config)
+
+
+def demo(arguments: Arguments) -> int:
+    """Start the simulated run, and watch it unless told not to."""
+    low, high = SPEED_LIMITS
+    if not low <= arguments.speed <= high:
+        raise UsageError(f"--speed {arguments.speed:g} is not between {low:g} and {high:g}")
+    config = _config(arguments)
+    run = _started(arguments)
+    try:
+        return _headless(run) if arguments.headless else _demo_screen(run, config)
+    finally:
+        run.stop()
+
+
+def status(arguments: Arguments) -> int:
+    """Read once, print, and tell the shell."""
+    config = _config(arguments)
+    attachment = attached(_target(arguments), at=time.time())
+    if not has_target(attachment):
+        raise NothingFoundError("no Miles run was found", "\n".join(attachment.notes))
+    monitor = monitor_of(attachment, config, at=time.time())
+    return _told(monitor.once(deadline_s=STATUS_DEADLINE_S), as_json=arguments.json)
+
+
+def explain(arguments: Arguments) -> int:
+    """Say what a log tells."""
+    assert arguments.log is not None  # LOG is required
+    with ProgressLine("reading") as report:
+        snapshot = explained(
+            arguments.log,
+            checkpoints=arguments.checkpoints,
+            as_of=arguments.as_of,
+            report=report,
+        )
+    return _told(snapshot, as_json=arguments.json)
+
+
+def demo_epilog() -> str:
+    """The faults, for `milepost demo --help`."""
+    lines = [f"  {name:<16} {description}" for name, description in FAULTS.items()]
+    return "faults:\n" + "\n".join(lines)
+
+
+def _screen(attachment: Attachment, config: Config) -> int:
+    from tui.app.leaving import Leaving
+    from tui.app.run import run_app
+
+    monitor = monitor_of(attachment, config, at=time.time())
+    code = run_app(monitor, _screen_options(config))
+    if code != Leaving.DEMO_REQUESTED:
+        return code
+    run = start(_new_folder(), speed=DEMO_SPEED, seed=DEMO_SEED, faults=())
+    try:
+        return _demo_screen(run, config)
+    finally:
+        run.stop()
+
+
+def _demo_screen(run: DemoRun, config: Config) -> int:
+    from tui.app.run import run_app
+
+    monitor = monitor_of(_demo_attachment(run), config, at=time.time(), demo_folder=run.directory)
+    return run_app(monitor, _screen_options(config))
+
+
+def _screen_options(config: Config) -> ScreenOptions:
+    from tui.app.options import ScreenOptions
+
+    return ScreenOptions(
+        theme=config.theme,
+        theme_folder=config.theme_folder,
+        ascii=config.ascii,
+        mouse=config.mouse,
+        read_only=config.read_only,
+        keys=config.keys,
+    )
+
+
+def _started(arguments: Arguments) -> DemoRun:
+    try:
+        return start(
+            arguments.dir or _new_folder(),
+            speed=arguments.speed,
+            seed=arguments.seed,
+            faults=tuple(arguments.fault),
+        )
+    except ValueError as fault:
+        raise UsageError(str(fault), "`milepost demo --help` lists the faults") from fault
+
+
+def _new_folder() -> Path:
+    return Path(tempfile.mkdtemp(prefix="milepost-demo-"))
+
+
+def _demo_attachment(run: DemoRun) -> Attachment:
+    return Attachment(
+        name="demo",
+        demo=True,
+        log=Found(value=str(run.log), source="the demo"),
+        checkpoints=Found(value=str(run.checkpoints), source="the demo"),
+        driver_pid=Found(value=str(run.pid), source="the demo"),
+    )
+
+
+def _headless(run: DemoRun) -> int:
+    """Say where it is, and stay until it ends or is interrupted."""
+    print(f"log          {run.log}")
+    print(f"checkpoints  {run.checkpoints}")
+    print(f"save trigger {run.save_trigger}")
+    print(f"pid          {run.pid}")
+    print(f"watch it: milepost --log {run.log} --checkpoints {run.checkpoints}", flush=True)
+    return run.process.wait()
+
+
+def _told(snapshot: Snapshot, *, as_json: bool) -> int:
+    if as_json:
+        json.dump(status_document(snapshot), sys.stdout, ensure_ascii=True, allow_nan=False)
+        sys.stdout.write("\n")
+    else:
+        print_report(snapshot)
+    return exit_code_of(snapshot)
+
+
+def _target(arguments: Arguments) -> Target:
+    return Target(
+        name=arguments.run,
+        log=arguments.log,
+        checkpoints=arguments.checkpoints,
+        engines=tuple(arguments.engine),
+        container=arguments.container,
+    )
+
+
+def _config(arguments: Arguments) -> Config:
+    config = load_config(arguments.config)
+    changes: dict[str, object] = {}
+    if getattr(arguments, "theme", None):
+        changes["theme"] = arguments.theme
+    if getattr(arguments, "interval", None) is not None:
+        changes["interval_s"] = checked_interval_s(float(arguments.interval or 0), "--interval")
+    for name, is_set in (
+        ("ascii", getattr(arguments, "ascii", False)),
+        ("read_only", getattr(arguments, "read_only", False)),
+    ):
+        if is_set:
+            changes[name] = True
+    if getattr(arguments, "no_mouse", False):
+        changes["mouse"] = False
+    return replace(config, **changes)  # type: ignore[arg-type]  # names and types as in Config

@@ -1,0 +1,88 @@
+"""What is printed to a terminal: reports in colour where it is one, and a progress line."""
+
+from __future__ import annotations
+
+import os
+import shutil
+import sys
+import time
+from types import TracebackType
+
+from rich.console import Console
+from rich.text import Text
+
+from tui.model.snapshot import Snapshot
+from tui.view import report
+from tui.view.rows import Look, Role, Row
+
+_STYLES = {
+    Role.LABEL: "dim",
+    Role.MUTED: "dim",
+    Role.STRONG: "bold",
+    Role.GOOD: "green",
+    Role.BUSY: "cyan",
+    Role.PAUSED: "blue",
+    Role.WARNING: "yellow",
+    Role.BAD: "bold red",
+    Role.KEY: "bold",
+}
+_NARROWEST, _WIDEST = 40, 120
+_SHOWN_AFTER_S = 0.5
+_REDRAWN_S = 0.1
+
+
+def print_report(snapshot: Snapshot) -> None:
+    """The report of a snapshot on stdout."""
+    width = max(_NARROWEST, min(_WIDEST, shutil.get_terminal_size((100, 24)).columns))
+    look = Look(ascii=not _is_utf8(), utc_offset_s=_utc_offset_s(snapshot))
+    console = Console(highlight=False, soft_wrap=True, markup=False, emoji=False)
+    for row in report.rows(snapshot, width, look):
+        console.print(_text(row))
+
+
+def _text(row: Row) -> Text:
+    text = Text()
+    for span in row:
+        text.append(span.text, style=_STYLES.get(span.role, ""))
+    return text
+
+
+def _is_utf8() -> bool:
+    return (sys.stdout.encoding or "").lower().replace("-", "") == "utf8"
+
+
+def _utc_offset_s(snapshot: Snapshot) -> int:
+    """A copied log is told in its own clock, a live run in ours."""
+    return time.localtime(snapshot.now).tm_gmtoff if snapshot.live else 0
+
+
+class ProgressLine:
+    """One line on stderr that says how far a long read is; nothing where stderr is no terminal."""
+
+    def __init__(self, verb: str) -> None:
+        self._verb = verb
+        self._began = time.monotonic()
+        self._drawn = 0.0
+        self._is_terminal = sys.stderr.isatty() and os.environ.get("TERM") != "dumb"
+
+    def __enter__(self) -> ProgressLine:
+        return self
+
+    def __call__(self, ratio: float) -> None:
+        now = time.monotonic()
+        is_early = now - self._began < _SHOWN_AFTER_S
+        if not self._is_terminal or is_early or now - self._drawn < _REDRAWN_S:
+            return
+        self._drawn = now
+        full = round(ratio * 30)
+        bar = "#" * full + "-" * (30 - full)
+        print(f"\r{self._verb} {bar} {ratio:4.0%}", end="", file=sys.stderr, flush=True)
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        fault: BaseException | None,
+        traceback: TracebackType | None,
+    ) -> None:
+        if self._drawn:
+            print("\r\x1b[K", end="", file=sys.stderr, flush=True)
