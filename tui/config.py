@@ -53,6 +53,7 @@ _LIMITS: Mapping[str, tuple[str, float]] = {
     "memory_exhaust_s": ("memory_exhaust_s", 1.0),
     "stall_factor": ("stall_factor", 1.0),
     "stall_floor_s": ("stall_floor_s", 1.0),
+    "engine_silent_s": ("engine_silent_s", 1.0),
 }
 """Key in the file to field of `Limits` and the factor between their units."""
 

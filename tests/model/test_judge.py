@@ -372,3 +372,20 @@ def test_time_in_a_snapshot_never_goes_back(moments: list[tuple[float, str]]) ->
             event = events.BarMoved(at=at, name="actor_train", done=1, total=2)
         snapshot = reduce(snapshot, event)
         assert snapshot.now >= before
+
+
+def test_tokens_flow_while_no_request_ends() -> None:
+    """SGLang counts generated tokens when a request ends; long answers take minutes."""
+    probe = EngineProbe(url="http://192.0.2.1:15000")
+    looks: list[events.Event] = []
+    for number in range(12):
+        at = NOW - 10.0 * (11 - number)
+        metrics = EngineMetrics(
+            running_requests=64.0, generation_tokens_total=5.0, realtime_tokens_total=1000.0 * number
+        )
+        looks.append(
+            events.EnginesProbed(at=at, engines=(replace(probe, metrics=known(metrics, at)),))
+        )
+    snapshot = replace(at_work(idle_s=115.0, phase="generate"), now=NOW - 115)
+
+    assert judge(reduced(snapshot, looks)).engines[0].state is EngineState.GENERATING

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING
 from tui.attach import Target, attached, has_target, monitor_of
 from tui.cli.printing import ProgressLine, print_report
 from tui.config import Config, checked_interval_s, load_config
-from tui.demo.faults import FAULTS
+from tui.demo import faults
 from tui.demo.launch import DemoRun, start
 from tui.errors import NothingFoundError, UsageError
 from tui.explain import explained
@@ -27,6 +27,8 @@ if TYPE_CHECKING:
 
 STATUS_DEADLINE_S = 8.0
 DEMO_SPEED, DEMO_SEED = 10.0, 7
+_DEMO_FLOOR_S = 12.0
+"""Engines are asked for their metrics every ten seconds, at any speed."""
 SPEED_LIMITS = (0.01, 10_000.0)
 
 
@@ -44,7 +46,9 @@ def demo(arguments: Arguments) -> int:
     config = _config(arguments)
     run = _started(arguments)
     try:
-        return _headless(run) if arguments.headless else _demo_screen(run, config)
+        if arguments.headless:
+            return _headless(run)
+        return _demo_screen(run, demo_config(config, arguments.speed))
     finally:
         run.stop()
 
@@ -74,7 +78,7 @@ def explain(arguments: Arguments) -> int:
 
 def demo_epilog() -> str:
     """The faults, for `milepost demo --help`."""
-    lines = [f"  {name:<16} {description}" for name, description in FAULTS.items()]
+    lines = [f"  {name:<16} {description}" for name, description in faults.FAULTS.items()]
     return "faults:\n" + "\n".join(lines)
 
 
@@ -88,7 +92,7 @@ def _screen(attachment: Attachment, config: Config) -> int:
         return code
     run = start(_new_folder(), speed=DEMO_SPEED, seed=DEMO_SEED, faults=())
     try:
-        return _demo_screen(run, config)
+        return _demo_screen(run, demo_config(config, DEMO_SPEED))
     finally:
         run.stop()
 
@@ -96,8 +100,21 @@ def _screen(attachment: Attachment, config: Config) -> int:
 def _demo_screen(run: DemoRun, config: Config) -> int:
     from tui.app.run import run_app
 
-    monitor = monitor_of(_demo_attachment(run), config, at=time.time(), demo_folder=run.directory)
+    monitor = monitor_of(demo_attachment(run), config, at=time.time(), demo_folder=run.directory)
     return run_app(monitor, _screen_options(config))
+
+
+def demo_config(config: Config, speed: float) -> Config:
+    """In the demo time runs faster, and so do the limits: a stall shows after seconds."""
+    if speed <= 1.0:
+        return config
+    limits = replace(
+        config.limits,
+        stall_floor_s=max(_DEMO_FLOOR_S, config.limits.stall_floor_s / speed),
+        engine_silent_s=max(_DEMO_FLOOR_S, config.limits.engine_silent_s / speed),
+        work_at_risk_s=config.limits.work_at_risk_s / speed,
+    )
+    return replace(config, limits=limits)
 
 
 def _screen_options(config: Config) -> ScreenOptions:
@@ -115,21 +132,23 @@ def _screen_options(config: Config) -> ScreenOptions:
 
 def _started(arguments: Arguments) -> DemoRun:
     try:
-        return start(
-            arguments.dir or _new_folder(),
-            speed=arguments.speed,
-            seed=arguments.seed,
-            faults=tuple(arguments.fault),
-        )
+        faults.parsed(arguments.fault)
     except ValueError as fault:
         raise UsageError(str(fault), "`milepost demo --help` lists the faults") from fault
+    return start(
+        arguments.dir or _new_folder(),
+        speed=arguments.speed,
+        seed=arguments.seed,
+        faults=tuple(arguments.fault),
+    )
 
 
 def _new_folder() -> Path:
     return Path(tempfile.mkdtemp(prefix="milepost-demo-"))
 
 
-def _demo_attachment(run: DemoRun) -> Attachment:
+def demo_attachment(run: DemoRun) -> Attachment:
+    """What there is to watch of a simulated run."""
     return Attachment(
         name="demo",
         demo=True,

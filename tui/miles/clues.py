@@ -9,6 +9,11 @@ from tui.model.events import ClueKind
 _GUESSES = re.compile(r"Some common causes(?: include)?:|There are some potential root causes")
 """From here on Ray lists what kills workers in general; the words in it mean nothing."""
 
+_IDS = re.compile(
+    r"(?:Lease|Worker|Node) ID: [0-9a-f]{8,64} |Worker (?:IP address|port): \S{1,64} "
+    r"|To troubleshoot the problem, check the logs for the dead worker\. "
+)
+
 _CLUES: tuple[tuple[ClueKind, re.Pattern[str]], ...] = tuple(
     (kind, re.compile("|".join(patterns)))
     for kind, patterns in {
@@ -91,6 +96,11 @@ def without_guesses(text: str) -> str:
     """The text up to Ray's list of usual suspects."""
     guess = _GUESSES.search(text)
     return text if guess is None else text[: guess.start()]
+
+
+def without_ids(text: str) -> str:
+    """The text without the long ids Ray puts into it: nobody can use them here."""
+    return _IDS.sub("", text)
 
 
 def clue_in(text: str) -> ClueKind | None:

@@ -11,7 +11,7 @@ from dataclasses import dataclass
 
 from tui.miles import messages
 from tui.miles.bars import ANY_BAR, BAR_END, newest_bars
-from tui.miles.clues import TRACEBACK, clue_in, is_exception, without_guesses
+from tui.miles.clues import TRACEBACK, clue_in, is_exception, without_guesses, without_ids
 from tui.miles.records import Form, Record, record_of
 from tui.miles.stamps import LogClock
 from tui.model.events import (
@@ -171,7 +171,7 @@ class LogParser:
         kind = clue_in(record.message)
         if kind is None:
             return []
-        line = without_guesses(record.message).strip()[-600:]
+        line = without_ids(without_guesses(record.message)).strip()[-400:]
         return [ClueFound(at=at, kind=kind, line=line, source=_source_name(record))]
 
     def _line(self, record: Record, events: list[Event]) -> LogLine | None:

@@ -56,6 +56,12 @@ class LogClock:
         if self.live:
             self._offset = written_at - stamp
 
+    def copy(self) -> LogClock:
+        """A clock set like this one, for the same log read from elsewhere."""
+        clock = LogClock(live=self.live)
+        clock._offset = self._offset
+        return clock
+
     def begin(self, stamp: float) -> None:
         """The first stamp of the log: what stands before it has no time of its own."""
         if self.last_at is None:

@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from enum import StrEnum
 
 from tui.model.reading import NOT_ASKED, Reading
+from tui.model.series import Durations
 
 
 class EngineState(StrEnum):
@@ -43,9 +44,18 @@ class EngineMetrics:
     cache_hit_ratio: float = 0.0
     prompt_tokens_total: float = 0.0
     generation_tokens_total: float = 0.0
+    """Counts when a request ends, so it can stand still for minutes while tokens flow."""
+    realtime_tokens_total: float = 0.0
+    """Counts at every log interval of the engine, whatever the requests do."""
     requests_total: float = 0.0
     aborted_requests_total: float = 0.0
     retracted_requests: float = 0.0
+
+    @property
+    def tokens_total(self) -> float:
+        """Rises whenever any token was processed."""
+        counted = self.prompt_tokens_total + self.generation_tokens_total
+        return counted + self.realtime_tokens_total
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -87,6 +97,13 @@ class EngineTrack:
     """When its counters were last seen to start again."""
     open_since: float = 0.0
     """Since when it has had open requests without a pause, 0.0 when it has none."""
+    token_gaps: Durations = Durations()
+    """Times between looks at which tokens had moved, while requests were open."""
+
+    @property
+    def usual_gap_s(self) -> float:
+        """A long but normal time between two moves, 0.0 before any was seen."""
+        return self.token_gaps.p95_s() or 0.0
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

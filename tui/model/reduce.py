@@ -143,14 +143,20 @@ def _counted(
     """With what the counters tell: tokens moved, a restart, requests open."""
     metrics = after.value
     if before is not None and after.at > before.at:
-        tokens = metrics.generation_tokens_total + metrics.prompt_tokens_total
-        tokens_before = before.value.generation_tokens_total + before.value.prompt_tokens_total
-        if tokens > tokens_before:
-            track = replace(track, tokens_moved_at=after.at)
-        elif tokens < tokens_before:
+        moved = metrics.tokens_total - before.value.tokens_total
+        if moved > 0:
+            track = replace(_with_gap(track, after.at), tokens_moved_at=after.at)
+        elif moved < 0:
             track = replace(track, restarted_at=after.at, tokens_moved_at=0.0)
     is_open = metrics.running_requests + metrics.queued_requests > 0
     return replace(track, open_since=(track.open_since or after.at) if is_open else 0.0)
+
+
+def _with_gap(track: EngineTrack, at: float) -> EngineTrack:
+    """With the time since tokens moved before, if requests were open all the while."""
+    if not track.tokens_moved_at or not 0.0 < track.open_since <= track.tokens_moved_at:
+        return track
+    return replace(track, token_gaps=track.token_gaps.add(at - track.tokens_moved_at))
 
 
 def _checkpoints_scanned(snapshot: Snapshot, event: events.CheckpointsScanned) -> Snapshot:

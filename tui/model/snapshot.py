@@ -185,6 +185,8 @@ class Limits:
     stall_factor: float = 3.0
     """Times the phase's own 95th percentile."""
     stall_floor_s: float = 120.0
+    engine_silent_s: float = 60.0
+    """Open requests without a token for this long make an engine suspect."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -8,15 +8,16 @@ from tui.model.judge.engines import engines_of
 from tui.model.judge.forecast import forecast_of
 from tui.model.judge.resume import resume_of
 from tui.model.judge.risk import risk_of
-from tui.model.judge.state import state_of
+from tui.model.judge.state import end_of, standing_of
 from tui.model.snapshot import Alert, Level, Snapshot, Verdict
 
 
 def judge(snapshot: Snapshot) -> Verdict:
     """The verdict on a snapshot; `snapshot.verdict` itself is only used to keep `since` steady."""
-    engines = engines_of(snapshot)
+    end = end_of(snapshot)
+    engines = engines_of(snapshot, end if end is not None and end.has_ended else None)
     resume = resume_of(snapshot)
-    standing = state_of(snapshot, engines)
+    standing = end or standing_of(snapshot, engines)
     risk = risk_of(snapshot, standing)
     cause = cause_of(snapshot, standing)
     alerts = alerts_of(snapshot, standing, engines, resume, risk, cause)

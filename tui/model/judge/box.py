@@ -48,7 +48,7 @@ def _memory(snapshot: Snapshot, memory: Memory) -> Iterator[Alert]:
     critical = min(limits.memory_critical_bytes, memory.total_bytes * _SMALL_BOX_SHARES[1])
     left = memory.available_bytes
     empty_in = _empty_in_s(snapshot.history.get("memory.available_bytes"), snapshot.now)
-    # Engines coming back from offload take tens of GiB in seconds: a steep slope is no news high up.
+    # Engines back from offload take tens of GiB in seconds: a steep slope is no news high up.
     is_low = left < _SLOPE_COUNTS_BELOW * warn
     falls = is_low and empty_in is not None and empty_in <= limits.memory_exhaust_s
     if left < critical or falls or left < warn:
@@ -95,6 +95,10 @@ def _empty_in_s(series: Series | None, now: float) -> float | None:
 
 def _device(snapshot: Snapshot, device: Gpu) -> Iterator[Alert]:
     name = f"gpu{device.index}"
+    fault = device.utilisation_ratio
+    if isinstance(fault, Unknown) and fault.why is Absence.ERROR:
+        yield _gpu_fault(fault, str(device.index))
+        return
     margin = value_or(device.temperature_margin_c, None)
     heat = value_or(device.temperature_c, None)
     hot = margin <= _MARGIN_WARN_C if margin is not None else heat is not None and heat >= _HOT_C
@@ -153,12 +157,15 @@ def _setup(report: GpuReport) -> Iterator[Alert]:
         yield Alert(code="nvml-binding", level=Level.INFO, line=warning, degrades=False)
 
 
-def _gpu_fault(fault: Unknown) -> Alert:
+def _gpu_fault(fault: Unknown, subject: str = "") -> Alert:
+    is_lost = " is lost" in fault.reason
     return Alert(
-        code="gpu-unreadable",
-        level=Level.WARNING,
-        line=f"the GPU cannot be read: {fault.reason}",
-        degrades="lost" in fault.reason,
+        code="gpu-lost" if is_lost else "gpu-unreadable",
+        level=Level.CRITICAL if is_lost else Level.WARNING,
+        subject=subject,
+        line=fault.reason if is_lost else f"the GPU cannot be read: {fault.reason}",
+        advice="read the kernel log for NVRM lines; the box needs a restart" if is_lost else "",
+        degrades=is_lost,
     )
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import replace
 
 from tui.model.engine import EngineMetrics, EngineState, EngineTrack, EngineVerdict
+from tui.model.judge.standing import Standing
 from tui.model.judge.words import span
 from tui.model.progress import LogEngine, Story
 from tui.model.reading import Known, value_or
@@ -13,31 +14,39 @@ from tui.model.story.phases import EVAL, GENERATE
 
 MOVING_S = 25.0
 """Tokens moved within this time still move: metrics are asked for every ten seconds."""
-SILENT_S = 60.0
-"""Open requests without a token for this long are suspect."""
+_GAPS = 3.0
+"""Open requests without a token are suspect past the limit, or past this many usual gaps."""
+_UNWELL_S = 60.0
+_NO_TRAFFIC_S = 120.0
 UNREACHABLE_S = 4.0
 """One refused connection is an accident, two looks in a row are a fact."""
 _MADE_AHEAD_S = 5.0
 
 
-def engines_of(snapshot: Snapshot) -> tuple[EngineVerdict, ...]:
+def engines_of(snapshot: Snapshot, end: Standing | None) -> tuple[EngineVerdict, ...]:
     """A verdict on every engine that the log or a probe knows."""
     story = snapshot.story
     by_url = {track.probe.url: track for track in snapshot.engines}
     rows = []
     for engine in story.engines:
         track = by_url.pop(engine.url, None)
-        rows.append(_verdict(snapshot, engine, track))
-    rows.extend(_verdict(snapshot, None, track) for track in by_url.values())
+        rows.append(_verdict(snapshot, end, engine, track))
+    rows.extend(_verdict(snapshot, end, None, track) for track in by_url.values())
     return _with_traffic(snapshot, tuple(rows))
 
 
 def _verdict(
-    snapshot: Snapshot, engine: LogEngine | None, track: EngineTrack | None
+    snapshot: Snapshot,
+    end: Standing | None,
+    engine: LogEngine | None,
+    track: EngineTrack | None,
 ) -> EngineVerdict:
     metrics = value_or(track.probe.metrics, EngineMetrics()) if track else EngineMetrics()
     moved_at = max(track.tokens_moved_at if track else 0.0, engine.worked_at if engine else 0.0)
-    state, since, reason = _state(snapshot, engine, track, metrics, moved_at)
+    if end is not None:
+        state, since, reason = _ended(end, track)
+    else:
+        state, since, reason = _state(snapshot, engine, track, metrics, moved_at)
     before = {each.url or each.label: each for each in snapshot.verdict.engines}
     label = str(engine.index) if engine else _address(track)
     url = (engine.url if engine else "") or (track.probe.url if track else "")
@@ -92,6 +101,13 @@ def _state(
     )
 
 
+def _ended(end: Standing, track: EngineTrack | None) -> Told:
+    """After the end an engine that is gone is no news, and one that still answers is."""
+    if track is not None and track.answered_at > end.since and not track.unreachable_since:
+        return EngineState.IDLE, end.since, "still answers after the run has ended"
+    return EngineState.UNKNOWN, end.since, "the run has ended"
+
+
 def _killed(engine: LogEngine | None) -> Told | None:
     if engine is None or engine.killed_at <= max(engine.ready_at, engine.recovered_at):
         return None
@@ -143,22 +159,36 @@ def _starting(
 
 def _moving(snapshot: Snapshot, engine: LogEngine | None, moved_at: float) -> Told | None:
     age = snapshot.now - moved_at
-    if not moved_at or age > MOVING_S or age < -_MADE_AHEAD_S:
+    limit = min(MOVING_S, snapshot.limits.engine_silent_s)
+    if not moved_at or age > limit or age < -_MADE_AHEAD_S or _is_offloaded(snapshot):
         return None
-    if engine is not None and snapshot.now - engine.unwell_at < SILENT_S and engine.unwell_at:
+    if engine is not None and snapshot.now - engine.unwell_at < _UNWELL_S and engine.unwell_at:
         return EngineState.BUSY, engine.unwell_at, "slow to answer a health check while tokens move"
     return EngineState.GENERATING, moved_at, "tokens move"
 
 
-def _paused(snapshot: Snapshot) -> Told | None:
-    """While the trainer works, nothing is asked of the engines; colocated ones are offloaded."""
+def _trains(snapshot: Snapshot) -> bool:
     phase = snapshot.story.phase
-    if phase is None or phase.name in (GENERATE, EVAL) or snapshot.story.ending is not None:
-        return None
+    return phase is not None and phase.name not in (GENERATE, EVAL)
+
+
+def _is_offloaded(snapshot: Snapshot) -> bool:
+    """A colocated engine has no memory to work with while the trainer has it.
+
+    Counters cannot tell: the look that finds them risen may come after generation has ended.
+    """
     launch = snapshot.story.launch
-    if launch.argv and not launch.colocate:
-        return EngineState.PAUSED, phase.since, "not asked while training"
-    return EngineState.PAUSED, phase.since, "offloaded while training"
+    is_async = launch.script.endswith("train_async.py")
+    return _trains(snapshot) and not is_async and (launch.colocate or not launch.argv)
+
+
+def _paused(snapshot: Snapshot) -> Told | None:
+    """While the trainer works, nothing is asked of the engines."""
+    phase = snapshot.story.phase
+    if phase is None or not _trains(snapshot):
+        return None
+    told = "offloaded while training" if _is_offloaded(snapshot) else "not asked while training"
+    return EngineState.PAUSED, phase.since, told
 
 
 def _silent(
@@ -176,16 +206,20 @@ def _silent(
         is_open, open_since = engine.running + engine.queued > 0, engine.worked_at
     phase = snapshot.story.phase
     asked_since = max(open_since, phase.since if phase else 0.0)
-    if is_open and now - max(moved_at, asked_since) > SILENT_S:
+    patience = snapshot.limits.engine_silent_s
+    if track is not None:
+        patience = max(patience, _GAPS * track.usual_gap_s)
+    silent_s = now - max(moved_at, asked_since)
+    if is_open and silent_s > patience:
         told = f"{metrics.running_requests:.0f} requests open" if track else "requests open"
-        age = span(now - moved_at) if moved_at else "ever"
-        return EngineState.SUSPECT, since, f"answers, {told}, no token for {age}"
+        return EngineState.SUSPECT, since, f"answers, {told}, no token for {span(silent_s)}"
+    if is_open:
+        return EngineState.GENERATING, since, f"requests open, no token seen for {span(silent_s)}"
     if track is not None and track.answered_at:
-        return EngineState.IDLE, since, "nothing asked" if not is_open else "requests just came"
+        return EngineState.IDLE, since, "nothing asked"
     if engine is not None and (engine.worked_at or engine.ready_at):
         return EngineState.IDLE, since, "no batch line lately"
-    told = "the run has ended" if snapshot.story.ending else "neither the log nor a probe tells"
-    return EngineState.UNKNOWN, since, told
+    return EngineState.UNKNOWN, since, "neither the log nor a probe tells"
 
 
 def _with_traffic(snapshot: Snapshot, rows: tuple[EngineVerdict, ...]) -> tuple[EngineVerdict, ...]:
@@ -194,11 +228,11 @@ def _with_traffic(snapshot: Snapshot, rows: tuple[EngineVerdict, ...]) -> tuple[
     works = any(row.state in (EngineState.GENERATING, EngineState.BUSY) for row in rows)
     if not works or phase is None or phase.name != GENERATE:
         return rows
-    if snapshot.now - phase.since < 2 * SILENT_S:
+    if snapshot.now - phase.since < _NO_TRAFFIC_S:
         return rows
     return tuple(
         replace(row, state=EngineState.NO_TRAFFIC, reason="others work, nothing comes here")
-        if row.state is EngineState.IDLE and snapshot.now - row.tokens_moved_at > 2 * SILENT_S
+        if row.state is EngineState.IDLE and snapshot.now - row.tokens_moved_at > _NO_TRAFFIC_S
         else row
         for row in rows
     )

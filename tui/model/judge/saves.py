@@ -16,6 +16,7 @@ SAVE_MARGIN = 1.2
 """A save needs its size and a bit: temporary files, metadata, a growing optimizer."""
 _INODES_LOW_RATIO = 0.01
 _NOTICE_ACTIVE_S = 120.0
+_DATA_STATE_GRACE_S = 120.0
 
 
 def save_alerts(snapshot: Snapshot, standing: Standing, risk: WorkAtRisk | None) -> Iterator[Alert]:
@@ -24,7 +25,8 @@ def save_alerts(snapshot: Snapshot, standing: Standing, risk: WorkAtRisk | None)
     if isinstance(snapshot.checkpoints, Known):
         tree = snapshot.checkpoints.value
         yield from _tracker(snapshot, tree)
-        yield from _broken(snapshot, tree)
+        yield from _broken(snapshot, tree, has_ended=standing.has_ended)
+        yield from _without_data_state(snapshot, tree, has_ended=standing.has_ended)
     if isinstance(snapshot.disk, Known):
         yield from _disk(snapshot, snapshot.disk.value)
     if not standing.has_ended:
@@ -84,22 +86,45 @@ def _tracker(snapshot: Snapshot, tree: CheckpointTree) -> Iterator[Alert]:
         )
 
 
-def _broken(snapshot: Snapshot, tree: CheckpointTree) -> Iterator[Alert]:
+def _broken(snapshot: Snapshot, tree: CheckpointTree, *, has_ended: bool) -> Iterator[Alert]:
     if not tree.checkpoints:
         return
     newest = tree.checkpoints[0]
-    if newest.state in (CheckpointState.PARTIAL, CheckpointState.DAMAGED) and not newest.tracked:
+    is_left = newest.state is CheckpointState.SAVING and has_ended
+    is_broken = newest.state in (CheckpointState.PARTIAL, CheckpointState.DAMAGED) or is_left
+    if is_broken and not newest.tracked:
+        state = CheckpointState.PARTIAL if is_left else newest.state
         whole = newest_whole(snapshot)
         then = (
             f"a resume loads {whole.iteration}" if whole else "there is no whole one to resume from"
         )
         yield Alert(
-            code=f"checkpoint-{newest.state.value}",
+            code=f"checkpoint-{state.value}",
             level=Level.WARNING,
             subject=str(newest.iteration),
-            line=f"checkpoint {newest.iteration} is {newest.state.value}: {newest.reason}; {then}",
+            line=f"checkpoint {newest.iteration} is {state.value}: "
+            f"{newest.reason.removeprefix('being written: ')}; {then}",
             evidence=newest.missing[:4],
             advice="move it aside before the next save; nothing needs to be deleted",
+            degrades=False,
+        )
+
+
+def _without_data_state(
+    snapshot: Snapshot, tree: CheckpointTree, *, has_ended: bool
+) -> Iterator[Alert]:
+    tracked = next((each for each in tree.checkpoints if each.tracked), None)
+    if tracked is None or tracked.has_data_state or tracked.state is not CheckpointState.WHOLE:
+        return
+    # The data position is the last thing a save writes: a moment later it is there.
+    if has_ended or snapshot.now - tracked.taken_at > _DATA_STATE_GRACE_S:
+        yield Alert(
+            code="data-state-missing",
+            level=Level.WARNING,
+            subject=str(tracked.iteration),
+            line=f"checkpoint {tracked.iteration} was saved without the data position: "
+            "a resume starts the data order again",
+            advice="go back to an older checkpoint if samples must not repeat",
             degrades=False,
         )
 

@@ -20,14 +20,13 @@ UNSEEN_LIMIT_S = 600.0
 _ALIVE_STATUS = frozenset({"running", "created", "restarting", "paused"})
 
 
-def state_of(snapshot: Snapshot, engines: tuple[EngineVerdict, ...]) -> Standing:
-    """The state. The run's own last word first, then what became of it, then its progress."""
+def end_of(snapshot: Snapshot) -> Standing | None:
+    """How it ended, None while it goes on. The run's own last word counts first."""
     return (
         _by_its_word(snapshot.story)
         or _by_container(snapshot)
         or _by_processes(snapshot)
         or _by_last_words(snapshot)
-        or _by_progress(snapshot, engines)
     )
 
 
@@ -104,7 +103,8 @@ def _by_last_words(snapshot: Snapshot) -> Standing | None:
     return Standing(state=RunState.FAILED, since=clue.at, reason=f"last words: {clue.line[:200]}")
 
 
-def _by_progress(snapshot: Snapshot, engines: tuple[EngineVerdict, ...]) -> Standing:
+def standing_of(snapshot: Snapshot, engines: tuple[EngineVerdict, ...]) -> Standing:
+    """The state of a run that has not ended, by its progress and the age of that."""
     story = snapshot.story
     progress = story.progress
     if progress is None:

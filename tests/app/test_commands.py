@@ -1,0 +1,201 @@
+"""Every command of the registry: its key does what it says, and the palette finds it."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import replace
+from typing import Any
+
+import fakes
+import pytest
+from fake_box import NOW
+
+from tui.app import commands
+from tui.app.commands import COMMANDS, Command
+from tui.app.keys import chosen_keys
+from tui.app.leaving import Leaving
+from tui.app.screens.help import HelpScreen
+from tui.app.screens.start import StartScreen
+from tui.model.progress import LineKind, LogLine
+from tui.model.snapshot import Snapshot
+from tui.view.layout import Pane
+
+StageMaker = Callable[..., Any]
+Check = Callable[[Any], bool]
+
+
+def busy() -> Snapshot:
+    """Running, with more log than fits and one error far up in it."""
+    lines = tuple(
+        LogLine(
+            at=NOW - 200 + i,
+            source="trainer",
+            text=f"line {i}",
+            kind=LineKind.ERROR if i == 40 else LineKind.PLAIN,
+        )
+        for i in range(200)
+    )
+    return replace(fakes.running(), lines=lines)
+
+
+class Case:
+    """How to come to where a command does something, and how to tell that it did."""
+
+    def __init__(self, check: Check, *before: str, snapshot: Snapshot | None = None) -> None:
+        self.check, self.before = check, before
+        self.snapshot = snapshot or busy()
+
+
+def is_active(pane: Pane) -> Check:
+    return lambda on: on.main.active is pane
+
+
+CASES: dict[str, Case] = {
+    **{
+        f"pane-{n}": Case(is_active(pane), "2" if n == 1 else "1") for n, pane in enumerate(Pane, 1)
+    },
+    "next-pane": Case(is_active(Pane.GPU), "6"),
+    "previous-pane": Case(is_active(Pane.LOG), "1"),
+    "zoom": Case(lambda on: on.main.zoomed and "Engines" not in on.text(), "1"),
+    "back": Case(lambda on: not on.main.zoomed, "z"),
+    "filter": Case(lambda on: on.main.filter_line.has_focus),
+    "follow": Case(lambda on: on.main.log_pane.following, "6", "up"),
+    "last-error": Case(lambda on: "line 40" in on.text() and is_active(Pane.LOG)(on)),
+    "up": Case(lambda on: "1 lines up" in on.text(), "6"),
+    "down": Case(lambda on: on.main.panes[Pane.CHECKPOINTS].selected == 60, "4"),
+    "page-up": Case(lambda on: "line 170" in on.text() and "line 199" not in on.text(), "6"),
+    "page-down": Case(lambda on: on.main.log_pane.following, "6", "up", "up"),
+    "first": Case(lambda on: "line 0 " in on.text(), "6"),
+    "last": Case(lambda on: "line 199" in on.text(), "6", "home"),
+    "demo": Case(lambda on: on.app.return_code == Leaving.DEMO_REQUESTED, snapshot=fakes.empty()),
+    "theme": Case(lambda on: on.app.theme == "day" and "Theme: day" in on.text()),
+    "palette": Case(lambda on: type(on.app.screen).__name__ == "CommandPalette"),
+    "suspend": Case(lambda on: on.suspended),
+    "help": Case(lambda on: isinstance(on.app.screen, HelpScreen)),
+    "quit": Case(lambda on: on.app._exit and on.app.return_code == Leaving.QUIT),
+}
+
+
+def test_every_command_has_its_case() -> None:
+    assert set(CASES) == {command.name for command in COMMANDS}
+
+
+def ways() -> list[Any]:
+    return [
+        pytest.param(command, key, id=f"{command.name}-{key}")
+        for command in COMMANDS
+        for key in chosen_keys(COMMANDS, {})[command.name]
+    ]
+
+
+def first_found(on: Any) -> str:
+    """The command that enter would run in the palette."""
+    found = on.app.screen.query_one("OptionList")
+    if not found.option_count or found.highlighted != 0:
+        return ""
+    return str(found.get_option_at_index(0).prompt).splitlines()[0].strip()
+
+
+async def begin(on: Any, case: Case, monkeypatch: pytest.MonkeyPatch) -> None:
+    on.suspended = False
+    monkeypatch.setattr(on.app, "action_suspend_process", lambda: setattr(on, "suspended", True))
+    if case.before:
+        await on.press(*case.before)
+    await on.pilot.pause()
+    assert not case.check(on), "true before the command"
+
+
+@pytest.mark.parametrize(("command", "key"), ways())
+async def test_each_key_does_what_its_command_says(
+    stage: StageMaker, command: Command, key: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    case = CASES[command.name]
+    async with stage(case.snapshot) as on:
+        await begin(on, case, monkeypatch)
+        await on.press(key)
+        await on.until(lambda: case.check(on))
+
+
+@pytest.mark.parametrize("command", COMMANDS, ids=lambda command: command.name)
+async def test_each_command_is_found_by_the_palette(
+    stage: StageMaker, command: Command, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    case = CASES[command.name]
+    async with stage(case.snapshot) as on:
+        await begin(on, case, monkeypatch)
+        await on.press("ctrl+p")
+        await on.sees("Search for commands")
+        title = command.name.replace("-", " ").capitalize()
+        await on.press(*("space" if char == " " else char for char in title.lower()))
+        await on.until(lambda: first_found(on) == title)
+        await on.press("enter")
+        await on.until(lambda: case.check(on))
+
+
+async def test_the_palette_offers_only_what_works_here(stage: StageMaker) -> None:
+    async with stage(fakes.empty()) as on:
+        await on.press("p")
+        await on.sees("Start a simulated run")
+        assert "Show only the log lines" not in on.text()
+
+
+async def test_the_help_tells_every_command_and_its_own_keys(stage: StageMaker) -> None:
+    async with stage(keys={"zoom": "w"}) as on:
+        await on.press("?")
+        await on.sees("Give the whole screen")
+        for command in COMMANDS:
+            assert command.sentence in on.text()
+        assert next(line for line in on.lines() if "zoom" in line).split()[1] == "w"
+
+
+@pytest.mark.parametrize("key", ["?", "escape"])
+async def test_the_help_closes(stage: StageMaker, key: str) -> None:
+    async with stage() as on:
+        await on.press("?")
+        await on.until(lambda: isinstance(on.app.screen, HelpScreen))
+        await on.press(key)
+        await on.until(lambda: on.app.screen is on.main)
+
+
+async def test_the_footer_tells_the_most_important_keys(stage: StageMaker) -> None:
+    async with stage(size=(40, 10)) as on:
+        assert on.lines()[-1].split() == ["?", "help", "q", "quit", "1-6", "pane", "/", "filter"]
+
+
+async def test_an_overridden_key_works_and_the_old_one_does_not(stage: StageMaker) -> None:
+    async with stage(keys={"zoom": "w", "follow": "z"}) as on:
+        assert "w zoom" in on.lines()[-1]
+        await on.press("z")
+        assert not on.main.zoomed
+        await on.press("w")
+        assert on.main.zoomed
+
+
+async def test_read_only_leaves_dangerous_commands_out(
+    stage: StageMaker, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    danger = replace(COMMANDS[-1], name="kill", keys=("k",), label="kill", dangerous=True)
+    monkeypatch.setattr(commands, "COMMANDS", (*COMMANDS, danger))
+    async with stage(size=(200, 50), read_only=True) as on:
+        assert "kill" not in on.lines()[-1]
+        assert "kill" not in on.app.keys
+
+
+class TestTheStartPage:
+    async def test_comes_when_there_is_nothing_to_watch(self, stage: StageMaker) -> None:
+        async with stage(fakes.empty()) as on:
+            assert isinstance(on.app.screen, StartScreen)
+            assert "No Miles run was found" in on.text()
+            assert "d demo" in on.lines()[-1]
+
+    async def test_goes_when_something_is_found(self, stage: StageMaker) -> None:
+        async with stage(fakes.empty()) as on:
+            await on.show(fakes.running())
+            await on.until(lambda: on.app.screen is on.main)
+            assert "rollout 61" in on.text()
+
+    async def test_has_no_keys_of_panes(self, stage: StageMaker) -> None:
+        async with stage(fakes.empty()) as on:
+            await on.press("z", "/", "e", "1", "up", "end")
+            assert isinstance(on.app.screen, StartScreen)
+            assert not on.main.zoomed

@@ -1,0 +1,70 @@
+"""Keys a person chose: what is refused, and with which words."""
+
+from __future__ import annotations
+
+import pytest
+
+from tui.app.commands import COMMANDS
+from tui.app.keys import chosen_keys, keymap, shown
+from tui.errors import ConfigError
+
+REFUSED = {
+    "an unknown command": (
+        {"zom": "w"},
+        "keys.zom: there is no such command; did you mean zoom?",
+    ),
+    "a command like none": ({"xyzzy": "w"}, "keys.xyzzy: there is no such command"),
+    "a key of another": ({"zoom": "f"}, "keys.follow: f is the key of zoom already"),
+    "a fixed key of another": ({"zoom": "ctrl+c"}, "keys.quit: ctrl+c is the key of zoom already"),
+    "the same key under its other name": (
+        {"zoom": "question_mark"},
+        "keys.help: ? is the key of zoom already",
+    ),
+    "no such key": ({"zoom": "bigred"}, "keys.zoom: there is no key 'bigred'"),
+    "no such modifier": ({"zoom": "hyper+z"}, "keys.zoom: there is no key 'hyper+z'"),
+    "no key at all": ({"zoom": ""}, "keys.zoom: there is no key ''"),
+}
+
+
+@pytest.mark.parametrize("case", REFUSED)
+def test_is_refused(case: str) -> None:
+    overrides, message = REFUSED[case]
+    with pytest.raises(ConfigError) as caught:
+        chosen_keys(COMMANDS, overrides)
+    assert caught.value.message == message
+
+
+def test_the_registry_has_no_clash_and_no_nameless_command() -> None:
+    keys = chosen_keys(COMMANDS, {})
+    assert len(keys) == len(COMMANDS)
+    assert all(keys.values())
+
+
+def test_every_command_has_a_plain_key() -> None:
+    """Control keys are taken by multiplexers, flow control and job control."""
+    lost = {"ctrl+a", "ctrl+b", "ctrl+q", "ctrl+s", "ctrl+\\"}
+    for command in COMMANDS:
+        keys = chosen_keys(COMMANDS, {})[command.name]
+        assert not lost & set(keys)
+        if command.name != "suspend":
+            assert any("ctrl" not in key for key in keys), command.name
+
+
+def test_two_keys_may_be_swapped() -> None:
+    keys = chosen_keys(COMMANDS, {"zoom": "f", "follow": "z"})
+    assert (keys["zoom"], keys["follow"]) == (("f",), ("z",))
+
+
+def test_a_command_may_have_several_keys_and_keeps_its_fixed_one() -> None:
+    overrides = {"quit": "x, f10"}
+    keys = chosen_keys(COMMANDS, overrides)
+    assert keys["quit"] == ("x", "f10", "ctrl+c")
+    assert keymap(keys, overrides, COMMANDS) == {"quit": "x,f10"}
+
+
+def test_keys_are_shown_as_people_know_them() -> None:
+    assert [shown(key) for key in ("question_mark", "escape", "shift+tab")] == [
+        "?",
+        "esc",
+        "shift+tab",
+    ]

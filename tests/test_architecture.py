@@ -1,0 +1,60 @@
+"""The house stands: what is headless stays headless, and nothing grows without end."""
+
+from __future__ import annotations
+
+import ast
+import pathlib
+import subprocess
+import sys
+
+import pytest
+
+ROOT = pathlib.Path(__file__).parents[1]
+SOURCES = sorted((ROOT / "tui").rglob("*.py"))
+FILE_LINES, FUNCTION_LINES = 400, 50
+"""Ceilings; usual is a hundred and fifty, and twenty-five."""
+
+HEADLESS = (
+    "tui.monitor",
+    "tui.attach",
+    "tui.explain",
+    "tui.view.report",
+    "tui.demo.launch",
+    "tui.cli.commands",
+)
+
+
+@pytest.mark.parametrize("module", HEADLESS)
+def test_headless_modules_bring_no_screen_and_no_heavy_library(module: str) -> None:
+    """In a fresh interpreter: the linter only sees imports at the top of a file."""
+    told = subprocess.run(
+        [sys.executable, "-c", f"import sys, {module}; print(*sys.modules)"],
+        capture_output=True,
+        text=True,
+        check=True,
+        cwd=ROOT,
+    ).stdout.split()
+    heavy = {"textual", "docker", "requests", "urllib3", "pynvml"} & set(told)
+
+    assert not heavy
+    assert ("rich" in told) == (module == "tui.cli.commands")
+
+
+@pytest.mark.parametrize("path", SOURCES, ids=lambda path: str(path.relative_to(ROOT)))
+def test_no_file_and_no_function_outgrows_its_ceiling(path: pathlib.Path) -> None:
+    text = path.read_text(encoding="utf-8")
+    long = [
+        f"{node.name} has {node.end_lineno - node.lineno + 1} lines"
+        for node in ast.walk(ast.parse(text))
+        if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef)
+        and node.end_lineno is not None
+        and node.end_lineno - node.lineno + 1 > FUNCTION_LINES
+    ]
+
+    assert not long
+    assert len(text.splitlines()) <= FILE_LINES
+
+
+@pytest.mark.parametrize("path", SOURCES, ids=lambda path: str(path.relative_to(ROOT)))
+def test_every_module_says_what_is_in_it(path: pathlib.Path) -> None:
+    assert ast.get_docstring(ast.parse(path.read_text(encoding="utf-8")))

@@ -1,0 +1,123 @@
+"""The loop: probes on threads of their own, one fold, and an exit that waits for nobody."""
+
+from __future__ import annotations
+
+import threading
+import time
+from collections.abc import Callable, Sequence
+
+from tui.model.events import Event, MemoryRead
+from tui.model.memory import Memory
+from tui.model.reading import Known, known
+from tui.model.snapshot import Snapshot
+from tui.monitor import Monitor
+
+DEADLINE_S = 10.0
+
+
+class Probe:
+    """A probe that answers what it is told to."""
+
+    def __init__(
+        self,
+        read: Callable[[float], Sequence[Event]],
+        name: str = "memory",
+        deadline_s: float = 5.0,
+    ) -> None:
+        self.name = name
+        self.cadence_s = 0.02
+        self.deadline_s = deadline_s
+        self._read = read
+        self.closed = threading.Event()
+        self.reads = 0
+
+    def read(self, now: float, seen: Snapshot) -> Sequence[Event]:
+        self.reads += 1
+        return self._read(now)
+
+    def close(self) -> None:
+        self.closed.set()
+
+
+def memory_of(now: float) -> Sequence[Event]:
+    memory = Memory(total_bytes=100, available_bytes=50, free_bytes=1, cached_bytes=1)
+    return (MemoryRead(at=now, memory=known(memory, now)),)
+
+
+def hang(now: float) -> Sequence[Event]:
+    threading.Event().wait()
+    return ()
+
+
+def fail(now: float) -> Sequence[Event]:
+    raise RuntimeError("broken on purpose")
+
+
+def watched(*probes: Probe, until: Callable[[Snapshot], bool]) -> tuple[Monitor, Snapshot]:
+    monitor = Monitor(probes, Snapshot(), interval_s=0.02)
+    found: list[Snapshot] = []
+    seen = threading.Event()
+
+    def publish(snapshot: Snapshot) -> None:
+        if not seen.is_set() and until(snapshot):
+            found.append(snapshot)
+            seen.set()
+
+    monitor.start(publish)
+    assert seen.wait(DEADLINE_S), "the condition did not come true"
+    return monitor, found[0]
+
+
+def test_a_probe_that_hangs_holds_up_nobody_and_is_told() -> None:
+    hung, well = Probe(hang, "nvml", deadline_s=0.05), Probe(memory_of)
+    monitor, snapshot = watched(
+        hung, well, until=lambda seen: "nvml" in seen.missed and isinstance(seen.memory, Known)
+    )
+    before = well.reads
+    monitor.stop()
+
+    assert snapshot.missed["nvml"].reason.startswith("no answer for")
+    assert before > 0
+    assert hung.closed.wait(DEADLINE_S)
+
+
+def test_a_probe_with_a_bug_is_told_and_asked_again() -> None:
+    broken = Probe(fail, "gpu")
+    monitor, snapshot = watched(
+        broken, Probe(memory_of), until=lambda seen: "gpu" in seen.missed and broken.reads > 2
+    )
+    monitor.stop()
+
+    assert snapshot.missed["gpu"].reason == "RuntimeError: broken on purpose"
+
+
+def test_a_probe_that_comes_back_is_missed_no_more() -> None:
+    gate = threading.Event()
+
+    def slow(now: float) -> Sequence[Event]:
+        gate.wait()
+        return memory_of(now)
+
+    monitor, _ = watched(Probe(slow, deadline_s=0.02), until=lambda seen: "memory" in seen.missed)
+    gate.set()
+    end = time.monotonic() + DEADLINE_S
+    while "memory" in monitor.latest.missed and time.monotonic() < end:
+        time.sleep(0.01)
+    monitor.stop()
+
+    assert "memory" not in monitor.latest.missed
+
+
+def test_once_asks_every_probe_again_after_the_log_was_read() -> None:
+    log, late = Probe(lambda now: (), "log"), Probe(memory_of)
+    log.cadence_s = late.cadence_s = 3600.0
+    snapshot = Monitor((log, late), Snapshot()).once(deadline_s=DEADLINE_S)
+
+    assert late.reads == 2
+    assert isinstance(snapshot.memory, Known)
+
+
+def test_once_gives_up_on_what_hangs() -> None:
+    snapshot = Monitor((Probe(hang, "nvml"), Probe(memory_of)), Snapshot()).once(deadline_s=0.3)
+
+    assert isinstance(snapshot.memory, Known)

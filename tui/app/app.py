@@ -1,0 +1,208 @@
+"""The app: snapshots in, screens out. It reads nothing of the run itself.
+
+A snapshot crosses the thread line as one message of which only the newest counts. When the terminal
+is slower than the snapshots, pictures are left out, not queued.
+"""
+
+from __future__ import annotations
+
+import os
+import time
+from contextlib import nullcontext, suppress
+from typing import ClassVar, TypeVar
+
+from rich.console import RenderableType
+from textual._compositor import ChopsUpdate, LayoutUpdate
+from textual.app import App
+from textual.binding import BindingType
+from textual.command import Provider
+from textual.driver import Driver
+from textual.message import Message
+from textual.screen import Screen
+from textual.timer import Timer
+
+from tui.app import commands
+from tui.app.keys import bindings, chosen_keys, keymap
+from tui.app.leaving import Leaving
+from tui.app.options import ScreenOptions
+from tui.app.paint import Paint
+from tui.app.palette import CommandSearch
+from tui.app.screens.help import HelpScreen
+from tui.app.screens.main import MainScreen
+from tui.app.screens.painted import PaintedScreen
+from tui.app.screens.start import StartScreen
+from tui.app.source import SnapshotSource
+from tui.app.terminal import Terminal
+from tui.app.themes import Theme, Themes
+from tui.app.trim import trimmed
+from tui.model.launch import Attachment
+from tui.model.snapshot import Snapshot
+from tui.view.rows import Look
+
+_BEHIND_BYTES = 4096
+"""A terminal with that much unsent gets no new picture yet."""
+_RETRY_S = 0.2
+_Painted = TypeVar("_Painted", bound=PaintedScreen)
+_LOOK_AT_TERMINAL_S = 0.5
+
+
+class SnapshotReady(Message):
+    """A newer snapshot. It takes the place of one that still waits."""
+
+    def __init__(self, snapshot: Snapshot) -> None:
+        super().__init__()
+        self.snapshot = snapshot
+
+    def can_replace(self, message: Message) -> bool:
+        return isinstance(message, SnapshotReady)
+
+
+class MilepostApp(App[None], inherit_bindings=False):
+    """The screen of one run."""
+
+    TITLE = "milepost"
+    CSS_PATH = "tui.tcss"
+    COMMANDS: ClassVar[set[type[Provider]]] = {CommandSearch}  # type: ignore[assignment]
+    BINDINGS: ClassVar[list[BindingType]] = [*bindings(commands.COMMANDS)]
+
+    def __init__(
+        self,
+        source: SnapshotSource,
+        options: ScreenOptions,
+        themes: Themes,
+        *,
+        driver_class: type[Driver] | None = None,
+    ) -> None:
+        """Raises ConfigError for a theme that is none, or keys that cannot be."""
+        super().__init__(
+            driver_class=driver_class, ansi_color=True if "NO_COLOR" in os.environ else None
+        )
+        self.options = options
+        self.set_class(options.ascii, "-ascii")
+        self._source = source
+        self._themes = themes
+        self._commands = commands.available(read_only=options.read_only)
+        self.keys = chosen_keys(self._commands, options.keys)
+        self.set_keymap(keymap(self.keys, options.keys, self._commands))
+        for known in themes.by_name.values():
+            self.register_theme(known.for_textual())
+        self._newest = Snapshot()
+        self._late: Timer | None = None
+        self.use_theme(themes.named(options.theme or self._suited_theme()))
+
+    # Snapshots
+
+    def publish(self, snapshot: Snapshot) -> None:
+        """Show this snapshot. Any thread; returns at once."""
+        # At the end the loop may close between our look at it and the post.
+        with suppress(RuntimeError):
+            self.post_message(SnapshotReady(snapshot))
+
+    async def on_snapshot_ready(self, message: SnapshotReady) -> None:
+        self._newest = message.snapshot
+        if self._late is None:
+            await self._show_newest()
+
+    async def _show_newest(self) -> None:
+        """Paint, or wait until the terminal has taken what it was sent."""
+        self._late = None
+        if isinstance(self._driver, Terminal) and self._driver.unsent_bytes > _BEHIND_BYTES:
+            self._late = self.set_timer(_RETRY_S, self._show_newest)
+            return
+        await self._choose_screen()
+        self._show_everywhere()
+
+    def _show_everywhere(self) -> None:
+        ahead_s = time.localtime(self._newest.now).tm_gmtoff
+        look = Look(ascii=self.options.ascii, utc_offset_s=ahead_s)
+        for screen in self.screen_stack:
+            if isinstance(screen, PaintedScreen):
+                screen.show(self._newest, look)
+
+    async def _choose_screen(self) -> None:
+        """The start page for a person who has nothing to watch, the panes for all others."""
+        found = something_found(self._newest.attachment)
+        if found and isinstance(self.screen, StartScreen):
+            await self.pop_screen()
+        elif not found and isinstance(self.screen, MainScreen):
+            await self.push_screen(self._made(StartScreen))
+
+    # Textual's side
+
+    def get_default_screen(self) -> Screen[None]:
+        return self._made(MainScreen)
+
+    def _display(self, screen: Screen[object], renderable: RenderableType | None) -> None:
+        update = trimmed(renderable) if isinstance(renderable, ChopsUpdate) else renderable
+        whole = isinstance(renderable, LayoutUpdate)
+        driver = self._driver
+        painting = (
+            driver.painting(whole_screen=whole) if isinstance(driver, Terminal) else nullcontext()
+        )
+        with painting:
+            super()._display(screen, update)
+
+    def on_mount(self) -> None:
+        self.set_interval(_LOOK_AT_TERMINAL_S, self._leave_if_hung_up)
+        if self._themes.faults:
+            self.notify(
+                "\n".join(self._themes.faults),
+                title="Themes not loaded",
+                severity="warning",
+                markup=False,
+            )
+        self._source.start(self.publish)
+
+    def _leave_if_hung_up(self) -> None:
+        if isinstance(self._driver, Terminal) and self._driver.gone:
+            self.leave(Leaving.HUNG_UP)
+
+    # Commands
+
+    def leave(self, code: int) -> None:
+        """End now, whatever else is under way."""
+        self.exit(return_code=code)
+
+    def action_leave(self) -> None:
+        self.leave(Leaving.QUIT)
+
+    async def action_help(self) -> None:
+        if isinstance(self.screen, HelpScreen):
+            await self.pop_screen()
+        else:
+            await self.push_screen(self._made(HelpScreen))
+            self._show_everywhere()
+
+    def action_next_theme(self) -> None:
+        theme = self._themes.after(self.theme)
+        self.use_theme(theme)
+        self.clear_notifications()
+        self.notify(f"Theme: {theme.name}", markup=False, timeout=2)
+
+    def use_theme(self, theme: Theme) -> None:
+        """Paint everything in this theme."""
+        self.theme = theme.name
+        self.paint = Paint(theme, in_ascii=self.options.ascii)
+        for screen in self.screen_stack if self.is_running else ():
+            if isinstance(screen, PaintedScreen):
+                screen.use(self.paint)
+
+    def _suited_theme(self) -> str:
+        if self.no_color:
+            return "mono"
+        return "sixteen" if self.console.color_system == "standard" else "night"
+
+    def _made(self, screen: type[_Painted]) -> _Painted:
+        return screen(self.keys, self.paint, read_only=self.options.read_only)
+
+
+def something_found(attachment: Attachment) -> bool:
+    """Whether there is anything to watch."""
+    found = (
+        attachment.log,
+        attachment.checkpoints,
+        attachment.container,
+        attachment.driver_pid,
+        *attachment.engines,
+    )
+    return any(thing is not None for thing in found)

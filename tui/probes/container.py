@@ -1,0 +1,74 @@
+"""The run's container, asked of the Docker engine.
+
+With `--rm` a container is gone before anybody can read its exit code. So a container that was seen
+and is not there any more is looked up once in the engine's memory of its newest events.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Sequence
+from dataclasses import replace
+
+from tui.model.events import ContainerRead, Event
+from tui.model.launch import Container
+from tui.model.reading import Absence, Known, Reading, Unknown, known
+from tui.model.snapshot import Snapshot
+from tui.runs.docker import DockerEngine
+from tui.runs.docker_answers import GONE
+
+_CLOCK_SLACK_S = 2.0
+
+
+class ContainerProbe:
+    """Follows the container that the attachment names."""
+
+    name = "container"
+    cadence_s = 2.0
+    deadline_s = 5.0
+
+    def __init__(self, engine: DockerEngine | None = None) -> None:
+        self._engine = engine or DockerEngine()
+        self._asked_for = ""
+        self._last: Known[Container] | None = None
+
+    def read(self, now: float, seen: Snapshot) -> Sequence[Event]:
+        """Ask once; nothing to tell when no container is watched."""
+        found = seen.attachment.container
+        if found is None:
+            return ()
+        if found.value != self._asked_for:
+            self._asked_for, self._last = found.value, None
+        reading = self._engine.inspect(found.value, now)
+        if isinstance(reading, Known) and reading.value.status == GONE:
+            reading = self._gone(now)
+        if isinstance(reading, Known):
+            self._last = reading
+        return (ContainerRead(at=now, container=reading),)
+
+    def close(self) -> None:
+        """Let the engine go."""
+        self._engine.close()
+
+    def _gone(self, now: float) -> Reading[Container]:
+        if self._last is None:
+            return Unknown(
+                why=Absence.MISSING, reason=f"there is no container {self._asked_for}", at=now
+            )
+        last = self._last.value
+        if last.status == GONE:
+            return known(last, now)
+        since = self._last.at - _CLOCK_SLACK_S
+        end = self._engine.last_exit(last.id, since=since, until=time.time())
+        if end is None:
+            return known(replace(last, status=GONE), now)
+        return known(
+            replace(
+                last,
+                status=GONE,
+                exit_code=end.exit_code,
+                oom_killed=last.oom_killed or end.oom_killed,
+                finished_at=end.at,
+            ),
+            now,
+        )

@@ -1,0 +1,231 @@
+"""The Docker engine, asked through its SDK: the only place that knows it. Reads only.
+
+The SDK costs 100 ms to import, so that is done at the first question. Its errors end here: a fault
+is an `Unknown` with its remedy, and for a log stream an `OSError`, as a file would raise.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import socket
+from collections.abc import Callable, Iterator, Sequence
+from http import HTTPStatus
+from typing import TYPE_CHECKING, TypeVar
+from urllib.parse import quote
+
+from tui.model.launch import Container
+from tui.model.reading import Absence, Reading, Unknown, known
+from tui.runs.docker_answers import (
+    GONE,
+    FoundContainer,
+    LastExit,
+    found_container,
+    is_called,
+    is_miles,
+    last_exit,
+)
+from tui.runs.docker_frames import FrameDemultiplexer
+
+if TYPE_CHECKING:
+    from docker import APIClient
+
+T = TypeVar("T")
+
+ANSWER_S = 3
+_USUAL_SOCKET = "unix:///var/run/docker.sock"
+MOST_CONTAINERS = 64
+
+
+class DockerEngine:
+    """One engine, by default the one that `DOCKER_HOST` or the usual socket names."""
+
+    def __init__(self) -> None:
+        self._connected: APIClient | None = None
+
+    def containers(self, at: float, *, stopped: bool = False) -> Reading[tuple[Container, ...]]:
+        """The running containers; with `stopped` all of them, an old owner of a name too."""
+        answer = self._asked(at, lambda client: self._all(client, stopped=stopped))
+        if isinstance(answer, Unknown):
+            return answer
+        return known(tuple(found.container for found in answer), at)
+
+    def inspect(self, name: str, at: float) -> Reading[Container]:
+        """The container of this name or id. One that is not there has the status `gone`."""
+        answer = self._asked(at, lambda client: self._one(client, name))
+        if isinstance(answer, Unknown):
+            return answer
+        if answer is None:
+            return known(Container(id="", name=name, image="", status=GONE), at)
+        return known(answer.container, at)
+
+    def find_miles_containers(
+        self, at: float, name: str = ""
+    ) -> Reading[tuple[FoundContainer, ...]]:
+        """Running containers whose image, command or environment speaks of Miles.
+
+        With a name: the container of exactly that name or id, whatever it runs, running or not.
+        """
+
+        def look(client: APIClient) -> tuple[FoundContainer, ...]:
+            if name:
+                one = self._one(client, name)
+                return (one,) if one is not None and is_called(one.container, name) else ()
+            return tuple(found for found in self._all(client, stopped=False) if is_miles(found))
+
+        answer = self._asked(at, look)
+        return answer if isinstance(answer, Unknown) else known(answer, at)
+
+    def last_exit(self, container_id: str, since: float, until: float) -> LastExit | None:
+        """How a removed container ended; None when the engine no longer remembers."""
+        params = {
+            "since": f"{since:.6f}",
+            "until": f"{until:.6f}",
+            "filters": json.dumps({"container": [container_id], "event": ["die", "oom"]}),
+        }
+
+        def look(client: APIClient) -> str:
+            return client.get(_url(client, "events"), params=params, timeout=ANSWER_S).text
+
+        answer = self._asked(until, look)
+        return None if isinstance(answer, Unknown) else last_exit(answer)
+
+    def follow_logs(self, container_id: str, since: float) -> Iterator[bytes]:
+        """What the container prints from `since` on, as whole lines unless it has a TTY.
+
+        Blocks until there is more, ends when the container does. Raises OSError.
+        """
+        inspected = self.inspect(container_id, since)
+        if isinstance(inspected, Unknown):
+            raise _as_os_error(inspected)
+        if inspected.value.status == GONE:
+            raise FileNotFoundError(f"no container {container_id}")
+        frames = None if inspected.value.log_opts_tty else FrameDemultiplexer()
+        for chunk in self._log_chunks(container_id, since):
+            if lines := frames.feed(chunk) if frames else chunk:
+                yield lines
+        if frames and (rest := frames.flush()):
+            yield rest
+
+    def close(self) -> None:
+        """Let the connection go."""
+        if self._connected is not None:
+            self._connected.close()
+            self._connected = None
+
+    def _log_chunks(self, container_id: str, since: float) -> Iterator[bytes]:
+        from docker.errors import DockerException
+
+        params = {"follow": "1", "stdout": "1", "stderr": "1", "since": f"{since:.6f}"}
+        path = f"containers/{quote(container_id, safe='')}/logs"
+        refusal = ""
+        try:
+            client = self._client()
+            with client.get(
+                _url(client, path), params=params, stream=True, timeout=(ANSWER_S, None)
+            ) as answer:
+                if answer.status_code == HTTPStatus.OK:
+                    yield from answer.iter_content(chunk_size=None)
+                else:
+                    refusal = f"Docker says: {answer.text[:200].strip()}"
+        except (DockerException, OSError) as error:
+            raise _as_os_error(_fault(error, since)) from error
+        if refusal:
+            raise ConnectionError(refusal)
+
+    def _asked(self, at: float, question: Callable[[APIClient], T]) -> T | Unknown:
+        """The answer, or the engine's fault as `Unknown`; a broken connection is made anew."""
+        if self._connected is None:
+            try:
+                _knock()
+            except OSError as error:
+                return _fault(error, at)
+        from docker.errors import APIError, DockerException
+
+        try:
+            return question(self._client())
+        except APIError as error:
+            return Unknown(why=Absence.ERROR, reason=_said(error), at=at)
+        except (DockerException, OSError) as error:
+            self.close()
+            return _fault(error, at)
+
+    def _client(self) -> APIClient:
+        if self._connected is None:
+            self._connected = _connect()
+        return self._connected
+
+    def _all(self, client: APIClient, *, stopped: bool) -> tuple[FoundContainer, ...]:
+        listed = client.containers(all=stopped, limit=MOST_CONTAINERS if stopped else -1)
+        looked = (self._one(client, item["Id"]) for item in listed[:MOST_CONTAINERS])
+        return tuple(found for found in looked if found is not None)
+
+    def _one(self, client: APIClient, name: str) -> FoundContainer | None:
+        from docker.errors import NotFound
+
+        try:
+            return found_container(client.inspect_container(name))
+        except NotFound:
+            return None
+
+
+def _knock() -> None:
+    """Fail as the socket does, before the SDK is imported for nothing, again and again."""
+    host = os.environ.get("DOCKER_HOST") or _USUAL_SOCKET
+    if host.startswith("unix://"):
+        with socket.socket(socket.AF_UNIX) as door:
+            door.settimeout(ANSWER_S)
+            door.connect(host.removeprefix("unix://"))
+
+
+def _connect() -> APIClient:
+    from docker import APIClient
+    from docker.utils import kwargs_from_env
+
+    return APIClient(timeout=ANSWER_S, **kwargs_from_env())
+
+
+def _url(client: APIClient, path: str) -> str:
+    return f"{client.base_url}/v{client.api_version}/{path}"
+
+
+def _said(error: BaseException) -> str:
+    explanation = getattr(error, "explanation", None)
+    return f"Docker says: {explanation or error}"
+
+
+def _fault(error: BaseException, at: float) -> Unknown:
+    """The fault behind the SDK's chain of exceptions, with what to do about it."""
+    for cause in _chain(error):
+        match cause:
+            case FileNotFoundError() | ConnectionRefusedError():
+                reason = "Docker is not running or not installed"
+                return Unknown(why=Absence.MISSING, reason=reason, at=at)
+            case PermissionError():
+                reason = "no permission for Docker: join the docker group or run with sudo"
+                return Unknown(why=Absence.NO_PERMISSION, reason=reason, at=at)
+            case TimeoutError():
+                reason = f"Docker did not answer within {ANSWER_S} s"
+                return Unknown(why=Absence.TIMED_OUT, reason=reason, at=at)
+            case _:
+                continue
+    return Unknown(why=Absence.ERROR, reason=_said(error), at=at)
+
+
+def _chain(error: BaseException) -> Sequence[BaseException]:
+    chain: list[BaseException] = []
+    cause: BaseException | None = error
+    while cause is not None and cause not in chain:
+        chain.append(cause)
+        cause = cause.__cause__ or cause.__context__
+    return chain
+
+
+def _as_os_error(fault: Unknown) -> OSError:
+    match fault.why:
+        case Absence.NO_PERMISSION:
+            return PermissionError(fault.reason)
+        case Absence.TIMED_OUT:
+            return TimeoutError(fault.reason)
+        case _:
+            return ConnectionError(fault.reason)

@@ -1,0 +1,113 @@
+"""What needs a look: alerts that stand, most urgent first, then those that have cleared."""
+
+from __future__ import annotations
+
+from tui.model.snapshot import Alert, AlertRecord, Level, Snapshot
+from tui.model.text import harmless
+from tui.view import glyphs, states
+from tui.view.compose import cell, drawn, drawn_row, drawn_text, joined, spread, words, wrapped
+from tui.view.numbers import ago
+from tui.view.rows import Look, Role, Row, Span, row_width
+
+_CODE, _CODE_FROM = 22, 110
+
+
+def title(snapshot: Snapshot, look: Look) -> str:
+    standing = len(active(snapshot))
+    parts = ["Alerts", f"{standing} now" if standing else "none now"]
+    cleared = _cleared(snapshot)
+    if cleared:
+        parts.append(f"{len(cleared)} cleared")
+    return drawn_text(f" {glyphs.DOT} ".join(parts), look)
+
+
+def rows(snapshot: Snapshot, width: int, height: int, look: Look) -> tuple[Row, ...]:
+    standing, cleared = active(snapshot), _cleared(snapshot)
+    if not standing and not cleared:
+        return drawn((words("nothing to report", Role.MUTED),), width, height, look)
+    out: list[Row] = []
+    for place, record in enumerate(standing):
+        out += _standing(snapshot, record, width)
+        if place == 0:
+            out += _advice(record.alert, width)
+    for record in cleared:
+        out += _entry(snapshot, record, width, ("", Role.MUTED))
+    return drawn(out, width, height, look)
+
+
+def summary(snapshot: Snapshot, width: int, look: Look) -> Row:
+    label = cell("Alerts", 8, Role.LABEL)
+    standing = active(snapshot)
+    if not standing:
+        return drawn_row((label, Span("none", Role.MUTED)), width, look)
+    top = standing[0].alert
+    glyph, role = states.LEVEL[top.level]
+    row = (label, Span(f"{glyph} {len(standing)}", role), Span(f"  {harmless(top.line)}"))
+    return drawn_row(row, width, look)
+
+
+def active(snapshot: Snapshot) -> tuple[AlertRecord, ...]:
+    """Alerts that are true now, most urgent first, then newest; also those not yet on record."""
+    recorded = [record for record in snapshot.alert_log if record.cleared_at is None]
+    names = {(record.alert.code, record.alert.subject) for record in recorded}
+    fresh = [
+        AlertRecord(alert=alert, first_at=snapshot.now, last_at=snapshot.now, since=snapshot.now)
+        for alert in snapshot.verdict.alerts
+        if (alert.code, alert.subject) not in names
+    ]
+    return tuple(
+        sorted(
+            (*recorded, *fresh),
+            key=lambda record: (states.URGENCY.index(record.alert.level), -record.since),
+        )
+    )
+
+
+def advice_lines(alert: Alert, width: int) -> tuple[Row, ...]:
+    """The evidence in one line, then what to do."""
+    evidence = " · ".join(harmless(line) for line in alert.evidence)
+    return (
+        *(words(line, Role.MUTED) for line in wrapped(evidence, width)),
+        *_then(alert, width),
+    )
+
+
+def _cleared(snapshot: Snapshot) -> tuple[AlertRecord, ...]:
+    return tuple(record for record in snapshot.alert_log if record.cleared_at is not None)
+
+
+def _standing(snapshot: Snapshot, record: AlertRecord, width: int) -> list[Row]:
+    return _entry(snapshot, record, width, states.LEVEL[record.alert.level])
+
+
+def _entry(snapshot: Snapshot, record: AlertRecord, width: int, sign: states.Sign) -> list[Row]:
+    is_over = record.cleared_at is not None
+    at = record.cleared_at if record.cleared_at is not None else record.since
+    times = f"{glyphs.NOT_FINITE}{record.count} " if record.count > 1 else ""
+    when = words(f"{times}{'cleared ' if is_over else ''}{ago(snapshot.now - at)}", Role.MUTED)
+    lead: Row = (cell(sign[0], 2, sign[1]),)
+    if width >= _CODE_FROM:
+        lead = (*lead, cell(harmless(record.alert.code), _CODE, Role.MUTED if is_over else sign[1]))
+    indent = row_width(lead)
+    role = Role.MUTED if is_over else _role(record.alert.level)
+    text = wrapped(harmless(record.alert.line), max(8, width - indent - row_width(when) - 2))
+    head = spread((*lead, *words(text[0] if text else "", role)), when, width)
+    return [head, *((Span(" " * indent), *words(line, role)) for line in text[1:])]
+
+
+def _role(level: Level) -> Role:
+    return Role.STRONG if level is Level.CRITICAL else Role.TEXT
+
+
+def _advice(alert: Alert, width: int) -> list[Row]:
+    return [(Span("  "), *row) for row in _then(alert, max(1, width - 2))]
+
+
+def _then(alert: Alert, width: int) -> tuple[Row, ...]:
+    if not alert.advice:
+        return ()
+    lines = wrapped(harmless(alert.advice), max(1, width - 2))
+    return tuple(
+        joined((words(glyphs.LEVEL if i == 0 else " ", Role.LABEL), words(line, Role.TEXT)), " ")
+        for i, line in enumerate(lines)
+    )

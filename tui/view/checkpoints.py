@@ -1,0 +1,232 @@
+"""What would a crash cost me now: the checkpoints, which of them a resume loads, and the disk."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from tui.model.checkpoint import Checkpoint, CheckpointState, CheckpointTree
+from tui.model.memory import Disk
+from tui.model.reading import Unknown, value_or
+from tui.model.snapshot import Snapshot
+from tui.model.text import harmless
+from tui.view import glyphs, states
+from tui.view.compose import (
+    GAP,
+    Part,
+    cell,
+    drawn,
+    drawn_row,
+    drawn_text,
+    joined,
+    packed,
+    why_not,
+    words,
+)
+from tui.view.numbers import age, counted, grouped, size
+from tui.view.rows import Look, Role, Row, Span, row_width
+
+_SCARCE_SAVES = 3
+"""The disk warns when it is full after this many saves."""
+_WIDE_FROM = 62
+_NAMES = ("", "iter", "after", "age", "size", "state")
+_WIDE = {"": 1, "iter": 4, "after": 13, "age": 9, "size": 8, "state": 9}
+_NARROW = {"": 1, "iter": 4, "age": 9, "state": 9}
+_RIGHT = frozenset({"iter", "age", "size"})
+
+
+def title(snapshot: Snapshot, look: Look) -> str:
+    parts = ["Checkpoints"]
+    risk = snapshot.verdict.risk
+    if risk is not None:
+        parts += [harmless(risk.line), f"limit {_limit(risk.limit_s)}"]
+    elif (resumed := _tracked(snapshot)) is not None:
+        parts.append(f"a resume loads {resumed.iteration}")
+    return drawn_text(f" {glyphs.DOT} ".join(parts), look)
+
+
+def rows(snapshot: Snapshot, width: int, height: int, look: Look) -> tuple[Row, ...]:
+    reading = snapshot.checkpoints
+    if isinstance(reading, Unknown):
+        told = words(f"{glyphs.UNKNOWN} {why_not(reading)}", Role.MUTED)
+        return drawn((told, *_foot(snapshot, None, width)), width, height, look)
+    tree = reading.value
+    notes = tuple(
+        words(f"{glyphs.WARNING} {harmless(n)}", Role.WARNING) for n in _notes(snapshot, tree)
+    )
+    foot = _foot(snapshot, tree, width)
+    if not tree.checkpoints:
+        none = words(f"none yet in {harmless(tree.root)}", Role.MUTED)
+        return drawn((none, *notes, *foot), width, height, look)
+    head = (_head(width),) if height - len(notes) - len(foot) > 3 else ()
+    room = max(1, height - len(notes) - len(foot) - len(head))
+    shown = _window(tree.checkpoints, look.selected_iteration, room)
+    table = (_entry(snapshot, each, width, look) for each in shown)
+    return drawn((*notes, *head, *table, *foot), width, height, look)
+
+
+def summary(snapshot: Snapshot, width: int, look: Look) -> Row:
+    label = cell("Ckpt", 8, Role.LABEL)
+    reading, risk = snapshot.checkpoints, snapshot.verdict.risk
+    if isinstance(reading, Unknown):
+        state = words(f"{glyphs.UNKNOWN} {why_not(reading, 40)}", Role.MUTED)
+    else:
+        state = _newest(snapshot, reading.value)
+    cost: tuple[Row, ...] = ()
+    if risk is not None:
+        role = Role.WARNING if _is_past(snapshot) else Role.TEXT
+        lost = joined(
+            (
+                words(counted(risk.rollouts, "rollout"), role) if risk.rollouts is not None else (),
+                words(age(risk.seconds), role) if risk.seconds is not None else (),
+            ),
+            ", ",
+        )
+        cost = (words(harmless(risk.line), role), (Span("crash costs ", Role.LABEL), *lost))
+    parts = (Part(0, (state,)), Part(1, cost))
+    return drawn_row((label, *packed(parts, width - 8, "  ")), width, look)
+
+
+def _newest(snapshot: Snapshot, tree: CheckpointTree) -> Row:
+    whole = next((c for c in tree.checkpoints if c.state is CheckpointState.WHOLE), None)
+    if whole is None:
+        some = "none whole" if tree.checkpoints else "none yet"
+        return words(some, Role.WARNING if tree.checkpoints else Role.MUTED)
+    glyph, role = states.CHECKPOINT[whole.state]
+    return (
+        Span(f"{glyph} ", role),
+        Span(str(whole.iteration), Role.STRONG),
+        Span(f" whole, {age(snapshot.now - whole.taken_at)} old", Role.TEXT),
+    )
+
+
+def _limit(seconds: float) -> str:
+    return (
+        f"{grouped(seconds / 3600)} h" if seconds >= 3600 and seconds % 3600 == 0 else age(seconds)
+    )
+
+
+def _tracked(snapshot: Snapshot) -> Checkpoint | None:
+    tree = value_or(snapshot.checkpoints, None)
+    return next((each for each in tree.checkpoints if each.tracked), None) if tree else None
+
+
+def _is_past(snapshot: Snapshot) -> bool:
+    risk = snapshot.verdict.risk
+    return risk is not None and risk.seconds is not None and risk.seconds > risk.limit_s
+
+
+def _notes(snapshot: Snapshot, tree: CheckpointTree) -> list[str]:
+    notes = [tree.note] if tree.note else []
+    risk = snapshot.verdict.risk
+    if risk is not None and _is_past(snapshot):
+        notes.insert(0, f"no whole checkpoint within the limit of {_limit(risk.limit_s)}")
+    return notes
+
+
+def _window(
+    checkpoints: tuple[Checkpoint, ...], selected: int | None, room: int
+) -> Sequence[Checkpoint]:
+    """As many as fit, the newest first, moved down as far as the selected one needs."""
+    at = next((i for i, each in enumerate(checkpoints) if each.iteration == selected), 0)
+    start = max(0, at - room + 1)
+    return checkpoints[start : start + room]
+
+
+def _head(width: int) -> Row:
+    return _columns(width, *((name, Role.LABEL) for name in _NAMES))
+
+
+def _entry(snapshot: Snapshot, each: Checkpoint, width: int, look: Look) -> Row:
+    is_selected = each.iteration == look.selected_iteration
+    glyph, role = states.CHECKPOINT[each.state]
+    after = f"rollout {grouped(each.after_rollout)}" if each.after_rollout >= 0 else "?"
+    row = _columns(
+        width,
+        (glyphs.SELECTED if is_selected else "", Role.SELECTED),
+        (str(each.iteration), Role.STRONG),
+        (after, Role.TEXT),
+        (age(snapshot.now - each.taken_at), Role.VALUE),
+        (size(each.size_bytes), Role.VALUE),
+        (f"{glyph} {each.state.value}", role),
+    )
+    return (*row, *packed(_said(each), max(0, width - row_width(row)), "  "))
+
+
+def _columns(width: int, *cells: tuple[str, Role]) -> Row:
+    """The cells in their columns; a narrow table does without those that say least."""
+    shown = _WIDE if width >= _WIDE_FROM else _NARROW
+    out: list[Span] = []
+    for name, (text, role) in zip(_NAMES, cells, strict=True):
+        if name in shown:
+            out += [cell(text, shown[name], role, right=name in _RIGHT), Span("  ")]
+    return tuple(out)
+
+
+def _said(each: Checkpoint) -> tuple[Part, ...]:
+    is_whole = each.state is CheckpointState.WHOLE
+    resumes: tuple[Row, ...] = ()
+    if each.tracked and is_whole:
+        long = words(f"resumes at rollout {grouped(each.resumes_at)}", Role.GOOD)
+        resumes = (long, words("resumes", Role.GOOD))
+    elif each.tracked:
+        resumes = (words("a resume would load this", Role.BAD),)
+    return (
+        Part(0, resumes),
+        Part(1, () if each.has_data_state else (words("no data position", Role.WARNING),)),
+        Part(2, (words(harmless(each.reason), Role.MUTED),) if each.reason else ()),
+    )
+
+
+def _foot(snapshot: Snapshot, tree: CheckpointTree | None, width: int) -> tuple[Row, ...]:
+    parts = (
+        Part(1, _saving(snapshot)),
+        Part(3, _next_save(snapshot)),
+        Part(0, _disk(snapshot, tree)),
+        Part(2, _save_time(snapshot)),
+    )
+    row = packed(parts, width, GAP if width >= 100 else "  ")
+    return (row,) if row else ()
+
+
+def _interval(snapshot: Snapshot) -> int | None:
+    return snapshot.story.launch.save_interval or snapshot.attachment.launch.save_interval
+
+
+def _saving(snapshot: Snapshot) -> tuple[Row, ...]:
+    every = _interval(snapshot)
+    return (words(f"saves every {every}", Role.MUTED),) if every else ()
+
+
+def _save_time(snapshot: Snapshot) -> tuple[Row, ...]:
+    told = snapshot.story.durations.get("save")
+    usual = told.median_s() if told else None
+    return () if usual is None else (words(f"{age(usual)} a save", Role.MUTED),)
+
+
+def _next_save(snapshot: Snapshot) -> tuple[Row, ...]:
+    every, rollout = _interval(snapshot), snapshot.story.rollout
+    if not every or rollout is None or snapshot.verdict.state in states.ENDED:
+        return ()
+    return (words(f"next after rollout {grouped(rollout + (-rollout - 1) % every)}", Role.MUTED),)
+
+
+def _disk(snapshot: Snapshot, tree: CheckpointTree | None) -> tuple[Row, ...]:
+    reading = snapshot.disk
+    if isinstance(reading, Unknown):
+        return (words(f"disk {glyphs.UNKNOWN} {why_not(reading, 30)}", Role.MUTED),)
+    disk = reading.value
+    if disk.read_only:
+        return (words(f"{glyphs.BAD} disk is read-only", Role.BAD),)
+    free = (Span("disk ", Role.LABEL), Span(f"{size(disk.free_bytes)} free", Role.VALUE))
+    saves = _saves_left(disk, tree)
+    if saves is None:
+        return (free,)
+    role = Role.WARNING if saves <= _SCARCE_SAVES else Role.MUTED
+    return ((*free, Span(f", full in {counted(saves, 'save')}", role)), free)
+
+
+def _saves_left(disk: Disk, tree: CheckpointTree | None) -> int | None:
+    """By the size of the newest whole one."""
+    whole = (c for c in tree.checkpoints if c.state is CheckpointState.WHOLE) if tree else ()
+    last = next((each.size_bytes for each in whole if each.size_bytes > 0), 0)
+    return max(0, disk.free_bytes) // last if last else None
