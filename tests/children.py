@@ -1,10 +1,12 @@
-"""Child processes of tests, ended with all that they started."""
+"""Child processes of tests: let go on at a FIFO, ended with all that they started."""
 
 from __future__ import annotations
 
 import os
 import subprocess
+import time
 from contextlib import suppress
+from pathlib import Path
 
 import psutil
 
@@ -21,3 +23,18 @@ def end_session(leader: subprocess.Popen[bytes]) -> None:
             member.kill()
     leader.kill()
     leader.wait()
+
+
+def release(fifo: Path) -> None:
+    """Give a line to whoever reads the FIFO, or soon will; one that never comes is a failure."""
+    deadline = time.monotonic() + 30.0
+    while True:
+        try:
+            writer = os.open(fifo, os.O_WRONLY | os.O_NONBLOCK)
+        except OSError:  # nobody reads yet
+            assert time.monotonic() < deadline, f"nobody reads {fifo}"
+            time.sleep(0.01)
+        else:
+            os.write(writer, b"\n")
+            os.close(writer)
+            return

@@ -12,13 +12,13 @@ from pathlib import Path
 
 import pytest
 
-from tui.attach import monitor_of
 from tui.cli.commands import demo_attachment, demo_config
 from tui.config import Config
 from tui.demo.faults import FAULTS
 from tui.demo.launch import start
 from tui.model.engine import EngineState
 from tui.model.snapshot import Resume, RunState, Snapshot
+from tui.watch import monitor_of
 
 SPEED = 60.0
 DEADLINE_S = 90.0

@@ -5,31 +5,20 @@ A value that was typed beats one that was found; each keeps where it came from.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import os
 from dataclasses import dataclass, replace
 from pathlib import Path
 
-from tui.config import Config
 from tui.errors import NothingFoundError, UsageError
 from tui.miles.flags import launch_from_shell
-from tui.model.events import Attached
 from tui.model.launch import Attachment, Container, Found, LaunchArgs, host_path
 from tui.model.reading import Known, Unknown
-from tui.model.reduce import reduce
-from tui.model.snapshot import Snapshot
-from tui.monitor import Monitor
-from tui.probes import Probe
-from tui.probes.checkpoints import CheckpointsProbe
-from tui.probes.container import ContainerProbe
-from tui.probes.engines import EnginesProbe
-from tui.probes.gpu import GpuProbe
-from tui.probes.log_tail import LogProbe
-from tui.probes.memory import DiskProbe, MemoryProbe
-from tui.probes.processes import ProcessesProbe
-from tui.probes.simulated import SimulatedGpu
 from tui.runs.docker import DockerEngine
 from tui.runs.docker_answers import FoundContainer
 from tui.runs.process import Driver, find_drivers
+
+_FRESH_S = 120.0
+"""A log written to within this time belongs to something that runs."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -63,6 +52,8 @@ def attached(target: Target, *, at: float) -> Attachment:
         base = _of_driver(_named_driver(int(target.name), at))
     elif target.is_empty:
         base = _discovered(at)
+    elif target.log is not None:
+        base = _writer_of(target.log.absolute(), at)
     else:
         base = Attachment()
     return _overridden(base, target)
@@ -118,29 +109,69 @@ def _named_driver(pid: int, at: float) -> Driver:
     )
 
 
-def _discovered(at: float) -> Attachment:
-    """The one run there is."""
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Runs:
+    """The runs on this machine."""
+
+    containers: tuple[FoundContainer, ...]
+    drivers: tuple[Driver, ...]
+    """Those outside of these containers."""
+    notes: tuple[str, ...]
+    """What was looked for and not found."""
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        containers = tuple(each.container.name for each in self.containers)
+        return containers + tuple(str(each.pid) for each in self.drivers)
+
+
+def _runs(at: float) -> _Runs:
     containers = DockerEngine().find_miles_containers(at)
     notes = []
     if isinstance(containers, Unknown):
         notes.append(f"containers of Miles: {containers.reason}")
-    found = containers.value if isinstance(containers, Known) else ()
-    if isinstance(containers, Known) and not found:
+    elif not containers.value:
         notes.append("containers of Miles: none is running")
+    found = containers.value if isinstance(containers, Known) else ()
     drivers = tuple(each for each in find_drivers(at) if not (found and each.foreign_mounts))
     if not drivers:
         notes.append("train.py or train_async.py processes: none that can be seen")
-    names = [each.container.name for each in found] + [str(each.pid) for each in drivers]
-    if len(names) > 1:
+    return _Runs(containers=found, drivers=drivers, notes=tuple(notes))
+
+
+def _discovered(at: float) -> Attachment:
+    """The one run there is."""
+    runs = _runs(at)
+    if len(runs.names) > 1:
         raise UsageError(
-            f"there are {len(names)} runs on this machine: {', '.join(names)}",
+            f"there are {len(runs.names)} runs on this machine: {', '.join(runs.names)}",
             "name one: milepost RUN",
         )
-    if found:
-        return _of_container(found[0], at)
-    if drivers:
-        return _of_driver(drivers[0])
-    return Attachment(notes=(*notes, "or name the log: milepost --log FILE --checkpoints DIR"))
+    if runs.names:
+        return _of_only(runs, at)
+    hint = "or name the log: milepost --log FILE --checkpoints DIR"
+    return Attachment(notes=(*runs.notes, hint))
+
+
+def _of_only(runs: _Runs, at: float) -> Attachment:
+    if runs.containers:
+        return _of_container(runs.containers[0], at)
+    return _of_driver(runs.drivers[0])
+
+
+def _writer_of(log: Path, at: float) -> Attachment:
+    """The run that writes this log: the driver that prints into it, or the only run there is."""
+    try:
+        age_s = at - log.stat().st_mtime
+    except OSError:
+        return Attachment()
+    if age_s > _FRESH_S:
+        return Attachment()
+    runs = _runs(at)
+    for driver in runs.drivers:
+        if isinstance(driver.output, Known) and Path(driver.output.value) == log.resolve():
+            return _of_driver(driver)
+    return _of_only(runs, at) if len(runs.names) == 1 else Attachment()
 
 
 def _of_container(found: FoundContainer, at: float) -> Attachment:
@@ -150,12 +181,17 @@ def _of_container(found: FoundContainer, at: float) -> Attachment:
     attachment = Attachment(
         name=container.name,
         container=Found(value=container.id or container.name, source=source),
+        log=Found(value=str(output_copy(container.id)), source=f"{source}, its output copied here"),
         launch=launch,
         checkpoints=_saves_of(launch, container, source),
     )
-    logs = [driver for driver in find_drivers(at) if driver.foreign_mounts]
-    if len(logs) == 1 and isinstance(logs[0].output, Known):
-        log = host_path(logs[0].output.value, container.mounts)
+    inside = [driver for driver in find_drivers(at) if driver.foreign_mounts]
+    if len(inside) != 1:
+        return attachment
+    driver = inside[0]
+    attachment = replace(attachment, driver_pid=Found(value=str(driver.pid), source=source))
+    if isinstance(driver.output, Known):
+        log = host_path(driver.output.value, container.mounts)
         if log is not None and Path(log).is_file():
             attachment = replace(attachment, log=Found(value=log, source=source))
     return attachment
@@ -190,24 +226,10 @@ def _of_driver(driver: Driver) -> Attachment:
     )
 
 
-def monitor_of(
-    attachment: Attachment, config: Config, *, at: float, demo_folder: Path | None = None
-) -> Monitor:
-    """A monitor of that attachment. A demo brings a box of its own, in its folder."""
-    attachment = replace(attachment, read_only=config.read_only)
-    first = Snapshot(limits=config.limits, now=at)
-    first = reduce(first, Attached(at=at, attachment=attachment))
-    box: Sequence[Probe]
-    if demo_folder is not None:
-        box = (SimulatedGpu(demo_folder / "gpu.json"), MemoryProbe(str(demo_folder / "meminfo")))
-    else:
-        box = (GpuProbe(), MemoryProbe())
-    probes: list[Probe] = [LogProbe(), *box, DiskProbe(), EnginesProbe(), CheckpointsProbe()]
-    if attachment.container is not None:
-        probes.append(ContainerProbe())
-    if attachment.driver_pid is not None:
-        probes.append(ProcessesProbe())
-    return Monitor(probes, first, interval_s=config.interval_s)
+def output_copy(container_id: str) -> Path:
+    """Where a container's output is copied to when it goes to no file that can be read."""
+    base = os.environ.get("XDG_STATE_HOME") or str(Path.home() / ".local" / "state")
+    return Path(base) / "milepost" / "output" / f"{container_id[:12]}.log"
 
 
 def has_target(attachment: Attachment) -> bool:

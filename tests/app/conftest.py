@@ -17,7 +17,7 @@ from tui.app.screens.main import MainScreen
 from tui.app.themes import all_themes
 from tui.model.snapshot import Snapshot
 
-DEADLINE_S = 6.0
+DEADLINE_S = 30.0
 
 
 @pytest.fixture(autouse=True)

@@ -139,9 +139,9 @@ class TestPaint:
         row = (Span("a", Role.GOOD), Span("  "), Span("b", Role.GOOD), Span("c", Role.GOOD))
         assert len(list(self.night.strip(row, 5))) == 1
 
-    def test_blanks_of_a_selected_row_keep_their_ground(self) -> None:
-        row = (Span("a", Role.GOOD), Span("  ", Role.SELECTED))
-        assert len(list(self.night.strip(row, 3))) == 2
+    def test_blanks_that_can_be_seen_keep_their_colour(self) -> None:
+        mono = Paint(THEMES.by_name["mono"], in_ascii=False)
+        assert len(list(mono.strip((Span("a"), Span("  ", Role.BAD)), 3))) == 2
 
 
 @pytest.mark.parametrize(

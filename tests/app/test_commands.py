@@ -171,14 +171,18 @@ async def test_an_overridden_key_works_and_the_old_one_does_not(stage: StageMake
         assert on.main.zoomed
 
 
-async def test_read_only_leaves_dangerous_commands_out(
-    stage: StageMaker, monkeypatch: pytest.MonkeyPatch
+@pytest.mark.parametrize("read_only", [True, False])
+async def test_read_only_neither_binds_nor_shows_dangerous_commands(
+    stage: StageMaker, monkeypatch: pytest.MonkeyPatch, read_only: bool
 ) -> None:
-    danger = replace(COMMANDS[-1], name="kill", keys=("k",), label="kill", dangerous=True)
+    danger = replace(
+        COMMANDS[-1], name="kill", keys=("k",), fixed_keys=(), label="kill", dangerous=True
+    )
     monkeypatch.setattr(commands, "COMMANDS", (*COMMANDS, danger))
-    async with stage(size=(200, 50), read_only=True) as on:
-        assert "kill" not in on.lines()[-1]
-        assert "kill" not in on.app.keys
+    async with stage(size=(200, 50), read_only=read_only) as on:
+        assert ("k kill" in on.lines()[-1]) is not read_only
+        await on.press("k")
+        assert on.app._exit is not read_only
 
 
 class TestTheStartPage:

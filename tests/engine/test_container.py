@@ -10,6 +10,7 @@ from collections.abc import Callable
 from pathlib import Path
 
 import pytest
+from children import release
 from docker_box import DockerBox
 
 from tui.model.events import ContainerRead
@@ -56,7 +57,7 @@ def test_one_that_removes_itself_tells_its_exit_code(docker_box: DockerBox, tmp_
     assert running.exit_code is None
     assert running.started_at > time.time() - 3600.0
     assert (str(tmp_path), "/ckpt") in running.mounts
-    (tmp_path / "go").write_text("\n")
+    release(tmp_path / "go")
     gone = look_until(probe, "run-a", lambda seen: seen.status == "gone")
     probe.close()
     assert gone.id == running.id
@@ -86,7 +87,7 @@ def test_one_that_the_kernel_kills_for_memory(
     )  # fmt: skip
     probe = ContainerProbe()
     look_until(probe, "run-c", lambda seen: seen.status == "running")
-    (tmp_path / "go").write_text("\n")
+    release(tmp_path / "go")
     ended = look_until(probe, "run-c", lambda seen: seen.status in ("gone", "exited"))
     probe.close()
     assert (ended.exit_code, ended.oom_killed) == (137, True)
@@ -103,7 +104,7 @@ def test_lines_of_two_streams_stay_whole(docker_box: DockerBox, tmp_path: Path) 
     text = ""
     while text.count("\n") < 3:
         text += next(heard).decode()
-    (tmp_path / "go").write_text("\n")
+    release(tmp_path / "go")
     assert list(heard) == []
     engine.close()
     assert sorted(text.splitlines()) == ["error", "one", "two 🚀"]
@@ -111,16 +112,17 @@ def test_lines_of_two_streams_stay_whole(docker_box: DockerBox, tmp_path: Path) 
 
 def test_a_log_is_followed_while_it_grows(docker_box: DockerBox, tmp_path: Path) -> None:
     os.mkfifo(tmp_path / "go")
+    os.mkfifo(tmp_path / "end")
     start(
         docker_box, "--tty", "--rm", "--name=run-e", f"--volume={tmp_path}:/ckpt",
-        command="echo begun; read line < /ckpt/go; echo done; read line < /ckpt/go",
+        command="echo begun; read line < /ckpt/go; echo done; read line < /ckpt/end",
     )  # fmt: skip
     engine = DockerEngine()
     heard = engine.follow_logs("run-e", 0.0)
     assert next(heard) == b"begun\r\n"
-    (tmp_path / "go").write_text("\n")
+    release(tmp_path / "go")
     assert next(heard) == b"done\r\n"
-    (tmp_path / "go").write_text("\n")
+    release(tmp_path / "end")
     assert list(heard) == []
     engine.close()
 

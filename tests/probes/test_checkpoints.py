@@ -8,15 +8,16 @@ import shutil
 import time
 from collections import Counter
 from collections.abc import Iterator
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
 
 from tui.model.checkpoint import Checkpoint, CheckpointState, CheckpointTree, Layout
 from tui.model.events import CheckpointsScanned
-from tui.model.launch import Attachment, Found, LaunchArgs
+from tui.model.launch import Attachment, Container, Found, LaunchArgs
 from tui.model.progress import Story
-from tui.model.reading import Absence, Known, Unknown, value_or
+from tui.model.reading import Absence, Known, Unknown, known, value_or
 from tui.model.snapshot import Snapshot
 from tui.probes.checkpoints import CheckpointsProbe
 
@@ -275,6 +276,9 @@ def test_wrong_roots(tmp_path: Path) -> None:
     reading = Watch(tmp_path / "gone").reading(now=7.0)
     assert isinstance(reading, Unknown)
     assert (reading.why, reading.at) == (Absence.MISSING, 7.0)
+    assert reading.reason.startswith("nothing saved yet")
+    reading = Watch(tmp_path / "no" / "such" / "folder").reading()
+    assert isinstance(reading, Unknown)
     assert "--checkpoints" in reading.reason
     reading = Watch(tmp_path / "iter_0000004" / "rng.pt").reading()
     assert isinstance(reading, Unknown)
@@ -478,3 +482,22 @@ def test_what_the_next_save_overwrites_is_watched(tmp_path: Path) -> None:
     assert watch.states()[11] is CheckpointState.SAVING
     os.utime(shard, (time.time() - 1000.0,) * 2)
     assert watch.states()[11] is CheckpointState.DAMAGED
+
+
+def test_a_containers_save_path_is_looked_for_through_its_mounts(tmp_path: Path) -> None:
+    save(tmp_path / "run-a", 4)
+    container = Container(
+        id="9f3c", name="run-a", image="miles", status="running", mounts=((str(tmp_path), "/ckpt"),)
+    )
+    story = Story(launch=LaunchArgs(argv=("train.py",), save="/ckpt/run-a"))
+    seen = Snapshot(story=story, container=known(container, 1.0))
+    (event,) = CheckpointsProbe().read(time.time(), seen)
+    assert isinstance(event, CheckpointsScanned)
+    assert isinstance(event.tree, Known)
+    assert [one.iteration for one in event.tree.value.checkpoints] == [4]
+
+    unmounted = replace(seen, container=known(replace(container, mounts=()), 1.0))
+    (event,) = CheckpointsProbe().read(time.time(), unmounted)
+    assert isinstance(event, CheckpointsScanned)
+    assert isinstance(event.tree, Unknown)
+    assert "vanishes with it" in event.tree.reason

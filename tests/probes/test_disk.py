@@ -113,10 +113,11 @@ def test_a_link_to_itself_is_an_error(tmp_path: pathlib.Path) -> None:
     assert reading.why is Absence.ERROR
 
 
-def test_no_path_was_never_asked() -> None:
+def test_no_path_is_known() -> None:
     reading = disk(None)
     assert isinstance(reading, Unknown)
-    assert reading.why is Absence.NOT_ASKED
+    assert reading.why is Absence.MISSING
+    assert reading.reason.startswith("no folder is known")
 
 
 def test_no_mount_table_is_missing(tmp_path: pathlib.Path) -> None:

@@ -13,7 +13,7 @@ from unittest.mock import MagicMock
 
 import psutil
 import pytest
-from children import end_session
+from children import end_session, release
 
 from tui.model.events import ProcessesRead
 from tui.model.launch import Attachment, Found, Process, ProcessTree
@@ -186,7 +186,7 @@ def test_an_old_process_of_no_run_is_looked_at_again(start: Start, tmp_path: Pat
     probe = ProcessesProbe()
     later = time.time() + 3600.0
     assert row(look(probe, watching(), later), pid) is None
-    (tmp_path / "go").write_text("\n")
+    release(tmp_path / "go")
     look_until(ProcessesProbe(), watching(), lambda tree: row(tree, pid) is not None)
     assert row(look(probe, watching(), later + RELOOK_S - 1), pid) is None
     assert row(look(probe, watching(), later + RELOOK_S + 1), pid) is not None

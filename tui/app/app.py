@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import os
 import time
+from collections.abc import Mapping
 from contextlib import nullcontext, suppress
 from typing import ClassVar, TypeVar
 
@@ -22,7 +23,8 @@ from textual.screen import Screen
 from textual.timer import Timer
 
 from tui.app import commands
-from tui.app.keys import bindings, chosen_keys, keymap
+from tui.app.commands import Command
+from tui.app.keys import chosen_keys, fixed_bindings
 from tui.app.leaving import Leaving
 from tui.app.options import ScreenOptions
 from tui.app.paint import Paint
@@ -63,7 +65,7 @@ class MilepostApp(App[None], inherit_bindings=False):
     TITLE = "milepost"
     CSS_PATH = "tui.tcss"
     COMMANDS: ClassVar[set[type[Provider]]] = {CommandSearch}  # type: ignore[assignment]
-    BINDINGS: ClassVar[list[BindingType]] = [*bindings(commands.COMMANDS)]
+    BINDINGS: ClassVar[list[BindingType]] = [*fixed_bindings(commands.COMMANDS)]
 
     def __init__(
         self,
@@ -81,14 +83,21 @@ class MilepostApp(App[None], inherit_bindings=False):
         self.set_class(options.ascii, "-ascii")
         self._source = source
         self._themes = themes
-        self._commands = commands.available(read_only=options.read_only)
-        self.keys = chosen_keys(self._commands, options.keys)
-        self.set_keymap(keymap(self.keys, options.keys, self._commands))
+        self.keys = self._bound(commands.available(read_only=options.read_only))
         for known in themes.by_name.values():
             self.register_theme(known.for_textual())
         self._newest = Snapshot()
         self._late: Timer | None = None
         self.use_theme(themes.named(options.theme or self._suited_theme()))
+
+    def _bound(self, available: tuple[Command, ...]) -> Mapping[str, tuple[str, ...]]:
+        """Bind the keys of what can be had; what cannot has no key at all."""
+        keys = chosen_keys(available, self.options.keys)
+        for command in available:
+            own = [key for key in keys[command.name] if key not in command.fixed_keys]
+            if own:
+                self.bind(",".join(own), command.action, show=False)
+        return keys
 
     # Snapshots
 

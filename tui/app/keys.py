@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import difflib
 import string
 from collections.abc import Iterable, Mapping
 
@@ -10,6 +9,7 @@ from textual.binding import Binding
 from textual.keys import Keys
 
 from tui.app.commands import Command
+from tui.app.nearest import did_you_mean
 from tui.errors import ConfigError
 
 _MODIFIERS = ("ctrl", "alt", "shift")
@@ -39,7 +39,7 @@ def chosen_keys(
     known = {command.name: command for command in commands}
     for name in overrides:
         if name not in known:
-            raise ConfigError(f"keys.{name}: there is no such command{_nearest(name, known)}")
+            raise ConfigError(f"keys.{name}: there is no such command{did_you_mean(name, known)}")
     for name, command in known.items():
         wanted = overrides[name].split(",") if name in overrides else command.keys
         keys[name] = (*_spelt(name, wanted), *_spelt(name, command.fixed_keys))
@@ -47,29 +47,13 @@ def chosen_keys(
     return keys
 
 
-def keymap(
-    keys: Mapping[str, tuple[str, ...]], overrides: Mapping[str, str], commands: Iterable[Command]
-) -> Mapping[str, str]:
-    """The overrides as Textual's keymap takes them."""
-    fixed = {command.name: _spelt(command.name, command.fixed_keys) for command in commands}
-    return {
-        name: ",".join(key for key in keys[name] if key not in fixed[name]) for name in overrides
-    }
-
-
-def bindings(commands: Iterable[Command]) -> tuple[Binding, ...]:
-    """The registry as Textual's bindings. Fixed keys come before any widget's own."""
-    changeable = (
-        Binding(",".join(c.keys), c.action, c.label, show=False, id=c.name)
-        for c in commands
-        if c.keys
-    )
-    fixed = (
+def fixed_bindings(commands: Iterable[Command]) -> tuple[Binding, ...]:
+    """Those that no configuration changes; they come before any widget's own."""
+    return tuple(
         Binding(",".join(c.fixed_keys), c.action, c.label, show=False, priority=True)
         for c in commands
         if c.fixed_keys
     )
-    return (*changeable, *fixed)
 
 
 def shown(key: str) -> str:
@@ -97,8 +81,3 @@ def _refuse_clash(keys: Mapping[str, tuple[str, ...]]) -> None:
             owner = owners.setdefault(key, name)
             if owner != name:
                 raise ConfigError(f"keys.{name}: {shown(key)} is the key of {owner} already")
-
-
-def _nearest(word: str, known: Iterable[str]) -> str:
-    near = difflib.get_close_matches(word, tuple(known), n=1, cutoff=0.4)
-    return f"; did you mean {near[0]}?" if near else ""

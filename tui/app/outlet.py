@@ -54,7 +54,7 @@ class Outlet:
                 self._changed.notify_all()
 
     def drop_pictures(self) -> None:
-        """Drop what was queued of pictures; one under way may stop anywhere, even in a sequence."""
+        """Drop what was queued of pictures; of one under way, what was not sent."""
         with self._changed:
             kept = [piece for piece in self._queue if not piece.picture]
             dropped = sum(len(piece.text) for piece in self._queue if piece.picture)
@@ -99,9 +99,10 @@ class Outlet:
                     return None
                 self._changed.wait()
             piece = self._queue.popleft()
-            if len(piece.text) > _PIECE_BYTES:
-                self._queue.appendleft(piece._replace(text=piece.text[_PIECE_BYTES:]))
-            return piece._replace(text=piece.text[:_PIECE_BYTES])
+            end = _end_of_piece(piece.text)
+            if end < len(piece.text):
+                self._queue.appendleft(piece._replace(text=piece.text[end:]))
+            return piece._replace(text=piece.text[:end])
 
     def _give_up(self) -> None:
         with self._changed:
@@ -109,3 +110,11 @@ class Outlet:
             self._queue.clear()
             self._unsent_bytes = 0
             self._changed.notify_all()
+
+
+def _end_of_piece(text: bytes) -> int:
+    """Where to cut: before a control sequence, so that what is dropped leaves none half sent."""
+    if len(text) <= _PIECE_BYTES:
+        return len(text)
+    before_sequence = text.rfind(b"\x1b", 1, _PIECE_BYTES)
+    return before_sequence if before_sequence > 0 else _PIECE_BYTES

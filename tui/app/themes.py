@@ -7,7 +7,6 @@ checkout and in `tui/themes` of an installed wheel.
 
 from __future__ import annotations
 
-import difflib
 import tomllib
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
@@ -19,6 +18,7 @@ from rich.style import Style
 from textual.color import Color, ColorParseError
 from textual.theme import Theme as TextualTheme
 
+from tui.app.nearest import did_you_mean
 from tui.errors import ConfigError
 from tui.view.rows import Role
 
@@ -90,7 +90,7 @@ class Themes:
         """The theme of that name, or a refusal that names the nearest."""
         if name not in self.by_name:
             raise ConfigError(
-                f"there is no theme {name!r}{_nearest(name, self.by_name)}",
+                f"there is no theme {name!r}{did_you_mean(name, self.by_name)}",
                 f"Themes: {', '.join(self.by_name)}.",
             )
         return self.by_name[name]
@@ -162,13 +162,7 @@ def _table_in(path: Path) -> dict[str, Any]:
 def _only_known(path: Path, table: Mapping[str, Any], known: tuple[str, ...], prefix: str) -> None:
     for key in table:
         if key not in known:
-            raise ConfigError(f"{path.name}: unknown key {prefix}{key}{_nearest(key, known)}")
-
-
-def _nearest(word: str, known: Iterable[str]) -> str:
-    """A hint to append: the known word most like this one, or nothing."""
-    near = difflib.get_close_matches(word, tuple(known), n=1, cutoff=0.5)
-    return f"; did you mean {near[0]}?" if near else ""
+            raise ConfigError(f"{path.name}: unknown key {prefix}{key}{did_you_mean(key, known)}")
 
 
 def _section(path: Path, table: Mapping[str, Any], key: str) -> dict[str, str]:

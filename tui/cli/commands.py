@@ -10,7 +10,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from tui.attach import Target, attached, has_target, monitor_of
+from tui.attach import Target, attached, has_target
 from tui.cli.printing import ProgressLine, print_report
 from tui.config import Config, checked_interval_s, load_config
 from tui.demo import faults
@@ -20,6 +20,7 @@ from tui.explain import explained
 from tui.model.document import exit_code_of, status_document
 from tui.model.launch import Attachment, Found
 from tui.model.snapshot import Snapshot
+from tui.watch import monitor_of
 
 if TYPE_CHECKING:
     from tui.app.options import ScreenOptions

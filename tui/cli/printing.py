@@ -31,11 +31,17 @@ _SHOWN_AFTER_S = 0.5
 _REDRAWN_S = 0.1
 
 
+class _Console(Console):
+    def on_broken_pipe(self) -> None:
+        """Rich would end the process with 1; a reader that has read enough is no error."""
+        raise BrokenPipeError
+
+
 def print_report(snapshot: Snapshot) -> None:
     """The report of a snapshot on stdout."""
     width = max(_NARROWEST, min(_WIDEST, shutil.get_terminal_size((100, 24)).columns))
     look = Look(ascii=not _is_utf8(), utc_offset_s=_utc_offset_s(snapshot))
-    console = Console(highlight=False, soft_wrap=True, markup=False, emoji=False)
+    console = _Console(highlight=False, soft_wrap=True, markup=False, emoji=False)
     for row in report.rows(snapshot, width, look):
         console.print(_text(row))
 

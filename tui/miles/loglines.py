@@ -13,6 +13,7 @@ from tui.miles import messages
 from tui.miles.bars import ANY_BAR, BAR_END, newest_bars
 from tui.miles.clues import TRACEBACK, clue_in, is_exception, without_guesses, without_ids
 from tui.miles.records import Form, Record, record_of
+from tui.miles.secrets import masked_text
 from tui.miles.stamps import LogClock
 from tui.model.events import (
     BarMoved,
@@ -175,7 +176,10 @@ class LogParser:
         return [ClueFound(at=at, kind=kind, line=line, source=_source_name(record))]
 
     def _line(self, record: Record, events: list[Event]) -> LogLine | None:
-        text = harmless(record.message[:_SHOWN_LIMIT]).rstrip()
+        message = record.message[:_SHOWN_LIMIT]
+        if "--" in message or "KEY" in message or "TOKEN" in message:
+            message = masked_text(message)
+        text = harmless(message).rstrip()
         if not text:
             return None
         kind = messages.line_kind(record, events)

@@ -10,7 +10,7 @@ from tui.model import events
 from tui.model.engine import EngineMetrics, EngineProbe, EngineTrack
 from tui.model.judge import judge
 from tui.model.progress import LineKind, LogLine
-from tui.model.reading import Known, Unknown
+from tui.model.reading import Absence, Known
 from tui.model.series import Series
 from tui.model.snapshot import Alert, AlertRecord, Snapshot
 from tui.model.story import FOLDS, told
@@ -128,7 +128,7 @@ def _tracked(old: EngineTrack | None, probe: EngineProbe, at: float) -> EngineTr
     reachable = probe.reachable
     if isinstance(reachable, Known) and reachable.value:
         track = replace(track, answered_at=reachable.at, unreachable_since=0.0)
-    elif isinstance(reachable, Unknown) or not reachable.value:
+    elif isinstance(reachable, Known) or reachable.why is not Absence.NOT_ASKED:
         track = replace(track, unreachable_since=track.unreachable_since or at)
     if isinstance(probe.metrics, Known):
         before = old.probe.metrics if old is not None else None

@@ -10,6 +10,7 @@ from tui.model.events import CheckpointsScanned, Event
 from tui.model.reading import Absence, Reading, Unknown, known
 from tui.model.snapshot import Snapshot
 from tui.probes.save_folder import SaveFolder
+from tui.probes.save_path import save_path
 
 
 class CheckpointsProbe:
@@ -29,7 +30,7 @@ class CheckpointsProbe:
         self._folder = None
 
     def _tree(self, now: float, seen: Snapshot) -> Reading[CheckpointTree]:
-        root = _root(seen, now)
+        root = save_path(seen, now)
         if isinstance(root, Unknown):
             return root
         try:
@@ -43,31 +44,15 @@ class CheckpointsProbe:
             return _unreadable(root, error, now)
 
 
-def _root(seen: Snapshot, now: float) -> str | Unknown:
-    """Where checkpoints are saved."""
-    if seen.attachment.checkpoints is not None:
-        return seen.attachment.checkpoints.value
-    launch = seen.story.launch if seen.story.launch.argv else seen.attachment.launch
-    if launch.save is None:
-        saves_nothing = bool(launch.argv)
-        reason = (
-            "the run has no --save: it saves nothing" if saves_nothing else "no folder is known"
-        )
-        return Unknown(why=Absence.MISSING, reason=f"{reason}; --checkpoints DIR names one", at=now)
-    if not launch.save.startswith("/"):
-        return Unknown(
-            why=Absence.MISSING,
-            reason=f"--save {launch.save} is relative to the run; name it with --checkpoints DIR",
-            at=now,
-        )
-    return launch.save
-
-
 def _unreadable(path: str, error: OSError, now: float) -> Unknown:
     match error:
         case FileNotFoundError():
-            remedy = "if it lies in a container, name the host's folder with --checkpoints DIR"
-            return Unknown(why=Absence.MISSING, reason=f"{path} is not there; {remedy}", at=now)
+            if Path(path).parent.is_dir():
+                reason = f"nothing saved yet: {path} is not there"
+            else:
+                reason = f"{path} is not there; if it lies in a container, name the host's folder "
+                reason += "with --checkpoints DIR"
+            return Unknown(why=Absence.MISSING, reason=reason, at=now)
         case PermissionError():
             return Unknown(
                 why=Absence.NO_PERMISSION,

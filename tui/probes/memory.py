@@ -12,6 +12,7 @@ from tui.model.events import DiskRead, Event, MemoryRead
 from tui.model.memory import Disk, Memory
 from tui.model.reading import NOT_ASKED, Absence, Reading, Unknown, known
 from tui.model.snapshot import Snapshot
+from tui.probes.save_path import save_path
 
 
 class MemoryProbe:
@@ -103,13 +104,14 @@ class DiskProbe:
 
     def read(self, now: float, seen: Snapshot) -> Sequence[Event]:
         """The disk now."""
-        found = seen.attachment.checkpoints
-        if found is None:
-            reason = "no checkpoint folder is known yet"
-            disk: Reading[Disk] = Unknown(why=Absence.NOT_ASKED, reason=reason, at=now)
-        else:
-            disk = self._disk(found.value, now)
-        return (DiskRead(at=now, disk=disk),)
+        path = save_path(seen, now)
+        if isinstance(path, Unknown):
+            return (DiskRead(at=now, disk=path),)
+        if seen.attachment.checkpoints is None and not Path(path).parent.is_dir():
+            # A path of another mount namespace says nothing about the disks of this one.
+            reason = f"{path} is not on this machine"
+            return (DiskRead(at=now, disk=Unknown(why=Absence.MISSING, reason=reason, at=now)),)
+        return (DiskRead(at=now, disk=self._disk(path, now)),)
 
     def close(self) -> None:
         """Nothing is held."""
