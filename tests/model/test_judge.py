@@ -111,6 +111,7 @@ def test_start_up_has_a_clock_of_its_own(minutes: int, state: RunState) -> None:
         (replace(alive(), status="exited", exit_code=1), RunState.FAILED),
         (replace(alive(), status="exited", exit_code=137, oom_killed=True), RunState.FAILED),
         (replace(alive(), status="gone", exit_code=None, auto_remove=True), RunState.CRASHED),
+        (replace(alive(), status="gone", exit_code=137, auto_remove=True), RunState.FAILED),
         (replace(alive(), status="removing"), RunState.STOPPING),
     ],
 )

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import os
 import time
-from collections.abc import Mapping
 from contextlib import nullcontext, suppress
 from typing import ClassVar, TypeVar
 
@@ -83,21 +82,20 @@ class MilepostApp(App[None], inherit_bindings=False):
         self.set_class(options.ascii, "-ascii")
         self._source = source
         self._themes = themes
-        self.keys = self._bound(commands.available(read_only=options.read_only))
+        self.keys = chosen_keys(commands.COMMANDS, options.keys)
+        self._bind(commands.available(read_only=options.read_only))
         for known in themes.by_name.values():
             self.register_theme(known.for_textual())
         self._newest = Snapshot()
         self._late: Timer | None = None
         self.use_theme(themes.named(options.theme or self._suited_theme()))
 
-    def _bound(self, available: tuple[Command, ...]) -> Mapping[str, tuple[str, ...]]:
-        """Bind the keys of what can be had; what cannot has no key at all."""
-        keys = chosen_keys(available, self.options.keys)
+    def _bind(self, available: tuple[Command, ...]) -> None:
+        """Bind the keys of what can be had; what cannot has none."""
         for command in available:
-            own = [key for key in keys[command.name] if key not in command.fixed_keys]
+            own = [key for key in self.keys[command.name] if key not in command.fixed_keys]
             if own:
                 self.bind(",".join(own), command.action, show=False)
-        return keys
 
     # Snapshots
 

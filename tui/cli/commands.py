@@ -36,7 +36,8 @@ SPEED_LIMITS = (0.01, 10_000.0)
 def watch(arguments: Arguments) -> int:
     """Open the screen."""
     config = _config(arguments)
-    return _screen(attached(_target(arguments), at=time.time()), config)
+    target = _target(arguments)
+    return _screen(attached(target, at=time.time()), config, target)
 
 
 def demo(arguments: Arguments) -> int:
@@ -83,11 +84,11 @@ def demo_epilog() -> str:
     return "faults:\n" + "\n".join(lines)
 
 
-def _screen(attachment: Attachment, config: Config) -> int:
+def _screen(attachment: Attachment, config: Config, target: Target) -> int:
     from tui.app.leaving import Leaving
     from tui.app.run import run_app
 
-    monitor = monitor_of(attachment, config, at=time.time())
+    monitor = monitor_of(attachment, config, at=time.time(), target=target)
     code = run_app(monitor, _screen_options(config))
     if code != Leaving.DEMO_REQUESTED:
         return code

@@ -6,7 +6,7 @@ The copy is what the log probe follows, and what is left when `--rm` takes the c
 from __future__ import annotations
 
 import threading
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from pathlib import Path
 
 from tui.model.events import Event, LogUnreadable
@@ -27,19 +27,26 @@ class ContainerLogProbe:
     cadence_s = 2.0
     deadline_s = 5.0
 
-    def __init__(self, container_id: str, copy: Path, engine: DockerEngine | None = None) -> None:
-        self._container_id = container_id
-        self._copy = copy
+    def __init__(self, copy_of: Callable[[str], Path], engine: DockerEngine | None = None) -> None:
+        """`copy_of` says where the output of a container, by its id, is copied to."""
+        self._copy_of = copy_of
         self._engine = engine or DockerEngine()
         self._closing = threading.Event()
-        self._fault: str = ""
-        self._thread: threading.Thread | None = None
+        self._container_id = ""
+        self._copy = Path()
+        self._fault = ""
 
-    def read(self, now: float, seen: Snapshot) -> Sequence[Event]:  # noqa: ARG002 of the protocol
-        """Begin copying at the first look; afterwards say what is wrong, if anything is."""
-        if self._thread is None:
-            self._thread = threading.Thread(target=self._run, name="container-log", daemon=True)
-            self._thread.start()
+    def read(self, now: float, seen: Snapshot) -> Sequence[Event]:
+        """Begin copying when the copy is what is watched; then say what is wrong, if anything."""
+        container, log = seen.attachment.container, seen.attachment.log
+        if container is None or log is None:
+            return ()
+        copy = self._copy_of(container.value)
+        if log.value != str(copy):
+            return ()
+        if container.value != self._container_id:
+            self._container_id, self._copy = container.value, copy
+            threading.Thread(target=self._run, name="container-log", daemon=True).start()
         if not self._fault:
             return ()
         fault = Unknown(why=Absence.ERROR, reason=self._fault, at=now)

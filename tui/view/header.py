@@ -6,6 +6,7 @@ The first row answers; the second says why, since when progress is missing, and 
 from __future__ import annotations
 
 from tui.model.progress import PhaseClock
+from tui.model.reading import Known
 from tui.model.snapshot import RunState, Snapshot
 from tui.model.text import harmless
 from tui.view import glyphs, states
@@ -183,13 +184,23 @@ def _attached(snapshot: Snapshot) -> tuple[Row, ...]:
     """Longest: each thing watched; shortest: the one that tells most."""
     attachment = snapshot.attachment
     found = [
-        (label, harmless(thing.value))
-        for label, thing in (
-            ("container", attachment.container),
-            ("pid", attachment.driver_pid),
-            ("log", attachment.log),
+        (label, harmless(name))
+        for label, name in (
+            ("container", _container_name(snapshot)),
+            ("pid", attachment.driver_pid.value if attachment.driver_pid else ""),
+            ("log", attachment.log.value if attachment.log else ""),
         )
-        if thing is not None
+        if name
     ]
     told = [(Span(f"{label} ", Role.LABEL), Span(value, Role.MUTED)) for label, value in found]
     return tuple(joined(told[:count], "  ") for count in range(len(told), 0, -1))
+
+
+def _container_name(snapshot: Snapshot) -> str:
+    """Its name as Docker tells it, else what we attached to, an id cut to its usual length."""
+    if isinstance(snapshot.container, Known) and snapshot.container.value.name:
+        return snapshot.container.value.name
+    found = snapshot.attachment.container
+    if found is None:
+        return ""
+    return found.value[:12] if len(found.value) == 64 else found.value

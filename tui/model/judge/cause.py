@@ -73,4 +73,5 @@ def _weak_cause(clues: tuple[Clue, ...], standing: Standing) -> Cause:
     if died:
         line = "unknown: a worker process died, and nothing read says why"
         return Cause(line=line, kind="unknown", evidence=tuple(clue.line for clue in died[:3]))
-    return Cause(line="unknown: nothing read says why", kind="unknown", evidence=(standing.reason,))
+    line = f"unknown: {standing.reason}; nothing read says why"
+    return Cause(line=line, kind="unknown", evidence=(standing.reason,))

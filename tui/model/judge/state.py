@@ -17,6 +17,12 @@ STARTUP_LIMIT_S = 20 * 60.0
 UNSEEN_LIMITS_S = {GENERATE: 900.0, EVAL: 1800.0, SAVE: 1200.0}
 """Silence allowed in a phase that this run has not been through yet."""
 UNSEEN_LIMIT_S = 600.0
+_SIGNALS = {
+    137: "killed (SIGKILL), not by its own memory limit",
+    139: "segmentation fault (SIGSEGV)",
+    143: "asked to end (SIGTERM)",
+}
+"""What Docker's exit codes above 128 say."""
 _ALIVE_STATUS = frozenset({"running", "created", "restarting", "paused"})
 
 
@@ -63,7 +69,7 @@ def _by_container(snapshot: Snapshot) -> Standing | None:
     if container.status == "removing":
         return Standing(state=RunState.STOPPING, since=at, reason="the container is being removed")
     since = container.finished_at or at
-    if container.status == "gone" or container.exit_code is None:
+    if container.exit_code is None:
         told = "container gone, exit code unknown"
         if container.auto_remove:
             told += " (started with --rm)"
@@ -77,6 +83,8 @@ def _exited(story: Story, container: Container, since: float) -> Standing:
     reason = f"the container exited with {container.exit_code}"
     if container.oom_killed:
         reason += ", killed for memory"
+    elif container.exit_code in _SIGNALS:
+        reason += f", {_SIGNALS[container.exit_code]}"
     return Standing(state=RunState.FAILED, since=since, reason=reason)
 
 

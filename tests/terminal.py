@@ -1,0 +1,85 @@
+"""A program in a real terminal of some size, its screen emulated so that a test can read it."""
+
+from __future__ import annotations
+
+import fcntl
+import os
+import pty
+import select
+import struct
+import termios
+import time
+from collections.abc import Callable, Sequence
+from types import TracebackType
+
+import pyte
+
+
+class Terminal:
+    """Runs `argv`; use as a context, which ends the program if it is still there."""
+
+    def __init__(self, argv: Sequence[str], size: tuple[int, int] = (160, 50), **env: str) -> None:
+        self.screen = pyte.Screen(*size)
+        self._stream = pyte.ByteStream(self.screen)
+        self.code: int | None = None
+        self.pid, self._fd = pty.fork()
+        if self.pid == 0:
+            os.environ.update(TERM="xterm-256color", LANG="C.UTF-8", **env)
+            os.execvp(argv[0], list(argv))
+        size_words = struct.pack("HHHH", size[1], size[0], 0, 0)
+        fcntl.ioctl(self._fd, termios.TIOCSWINSZ, size_words)
+
+    def __enter__(self) -> Terminal:
+        return self
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        fault: BaseException | None,
+        traceback: TracebackType | None,
+    ) -> None:
+        if self.code is None:
+            os.kill(self.pid, 9)
+            os.waitpid(self.pid, 0)
+        os.close(self._fd)
+
+    @property
+    def text(self) -> str:
+        """What stands on the screen."""
+        return "\n".join(self.screen.display)
+
+    def until(self, seen: Callable[[str], bool], deadline_s: float = 60.0) -> str:
+        """Wait until the screen fulfils the condition; the screen."""
+        end = time.monotonic() + deadline_s
+        while not seen(self.text):
+            assert time.monotonic() < end, f"never came true:\n{self.text}"
+            self._feed(0.1)
+        return self.text
+
+    def shows(self, *words: str, deadline_s: float = 60.0) -> str:
+        """Wait until all words stand on the screen."""
+        return self.until(lambda text: all(word in text for word in words), deadline_s)
+
+    def type(self, keys: str) -> None:
+        """Press keys."""
+        os.write(self._fd, keys.encode())
+
+    def leave(self, keys: str = "q", deadline_s: float = 30.0) -> int:
+        """Press keys and wait for the end; the exit code."""
+        self.type(keys)
+        end = time.monotonic() + deadline_s
+        while self.code is None:
+            assert time.monotonic() < end, f"it does not end:\n{self.text}"
+            self._feed(0.05)
+            ended, status = os.waitpid(self.pid, os.WNOHANG)
+            if ended:
+                self.code = os.waitstatus_to_exitcode(status)
+        return self.code
+
+    def _feed(self, patience_s: float) -> None:
+        if not select.select([self._fd], [], [], patience_s)[0]:
+            return
+        try:
+            self._stream.feed(os.read(self._fd, 65536))
+        except OSError:
+            time.sleep(patience_s)
