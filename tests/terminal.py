@@ -22,6 +22,7 @@ class Terminal:
         self.screen = pyte.Screen(*size)
         self._stream = pyte.ByteStream(self.screen)
         self.code: int | None = None
+        self.received_bytes = 0
         self.pid, self._fd = pty.fork()
         if self.pid == 0:
             os.environ.update(TERM="xterm-256color", LANG="C.UTF-8", **env)
@@ -76,10 +77,18 @@ class Terminal:
                 self.code = os.waitstatus_to_exitcode(status)
         return self.code
 
+    def wait(self, seconds: float) -> None:
+        """Take what comes within this time."""
+        end = time.monotonic() + seconds
+        while (left := end - time.monotonic()) > 0:
+            self._feed(left)
+
     def _feed(self, patience_s: float) -> None:
         if not select.select([self._fd], [], [], patience_s)[0]:
             return
         try:
-            self._stream.feed(os.read(self._fd, 65536))
+            received = os.read(self._fd, 65536)
+            self.received_bytes += len(received)
+            self._stream.feed(received)
         except OSError:
             time.sleep(patience_s)

@@ -41,9 +41,10 @@ def _verdict(
     engine: LogEngine | None,
     track: EngineTrack | None,
 ) -> EngineVerdict:
-    metrics = value_or(track.probe.metrics, EngineMetrics()) if track else EngineMetrics()
+    metrics = _metrics(engine, track)
     moved_at = max(track.tokens_moved_at if track else 0.0, engine.worked_at if engine else 0.0)
     if end is not None:
+        metrics = EngineMetrics()
         state, since, reason = _ended(end, track)
     else:
         state, since, reason = _state(snapshot, engine, track, metrics, moved_at)
@@ -51,28 +52,33 @@ def _verdict(
     label = str(engine.index) if engine else _address(track)
     url = (engine.url if engine else "") or (track.probe.url if track else "")
     old = before.get(url or label)
-    has_metrics = track is not None and isinstance(track.probe.metrics, Known)
     return EngineVerdict(
         label=label,
         url=url,
         state=state,
         since=old.since if old is not None and old.state is state else since,
         reason=reason,
-        throughput_tokens_per_s=metrics.throughput_tokens_per_s
-        if has_metrics
-        else (engine.throughput_tokens_per_s if engine else 0.0),
-        running_requests=metrics.running_requests
-        if has_metrics
-        else float(engine.running if engine else 0),
-        queued_requests=metrics.queued_requests
-        if has_metrics
-        else float(engine.queued if engine else 0),
-        token_usage_ratio=metrics.token_usage_ratio
-        if has_metrics
-        else (engine.token_usage_ratio if engine else 0.0),
+        throughput_tokens_per_s=metrics.throughput_tokens_per_s,
+        running_requests=metrics.running_requests,
+        queued_requests=metrics.queued_requests,
+        token_usage_ratio=metrics.token_usage_ratio,
         cache_hit_ratio=metrics.cache_hit_ratio,
         tokens_moved_at=moved_at,
         weight_version=value_or(track.probe.weight_version, "") if track else "",
+    )
+
+
+def _metrics(engine: LogEngine | None, track: EngineTrack | None) -> EngineMetrics:
+    """By its own word where it was asked, else by its lines in the log."""
+    if track is not None and isinstance(track.probe.metrics, Known):
+        return track.probe.metrics.value
+    if engine is None:
+        return EngineMetrics()
+    return EngineMetrics(
+        running_requests=float(engine.running),
+        queued_requests=float(engine.queued),
+        token_usage_ratio=engine.token_usage_ratio,
+        throughput_tokens_per_s=engine.throughput_tokens_per_s,
     )
 
 

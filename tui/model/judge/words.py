@@ -6,7 +6,9 @@ from tui.model.memory import GIB
 
 
 def span(seconds: float) -> str:
-    """`41 s`, `14 min`, `1 h 05`, `2 d 03 h`."""
+    """`0.4 s`, `41 s`, `14 min`, `1 h 05`, `2 d 03 h`."""
+    if 0.0 < seconds < 9.95:
+        return f"{seconds:.1f} s"
     total = max(0, round(seconds))
     if total < 120:
         return f"{total} s"
