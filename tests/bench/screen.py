@@ -17,6 +17,8 @@ from nvml.build import build
 from terminal import Terminal
 
 SIZE = (160, 50)
+_WORDS = 20
+"""A screen with more words on it says something."""
 GB10 = """\
 driver = 580.126.09
 count = 1
@@ -56,8 +58,9 @@ def measured(name: str, argv: list[str], ready: str, seconds: float, env: dict[s
     """Run it in a terminal for some seconds and print a line."""
     begin = time.monotonic()
     with Terminal(argv, SIZE, **env) as terminal:
-        terminal.shows(ready)
+        terminal.until(lambda text: len(text.split()) > _WORDS)
         first_s = time.monotonic() - begin
+        terminal.shows(ready)
         cost = Cost(terminal.pid)
         _settle(terminal, 8.0)
         cpu_s, bytes_before, start = cost.cpu_s(), terminal.received_bytes, time.monotonic()

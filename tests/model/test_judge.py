@@ -382,7 +382,9 @@ def test_tokens_flow_while_no_request_ends() -> None:
     for number in range(12):
         at = NOW - 10.0 * (11 - number)
         metrics = EngineMetrics(
-            running_requests=64.0, generation_tokens_total=5.0, realtime_tokens_total=1000.0 * number
+            running_requests=64.0,
+            generation_tokens_total=5.0,
+            realtime_tokens_total=1000.0 * number,
         )
         looks.append(
             events.EnginesProbed(at=at, engines=(replace(probe, metrics=known(metrics, at)),))

@@ -11,12 +11,10 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from tui.attach import Target, attached, has_target
-from tui.cli.printing import ProgressLine, print_report
 from tui.config import Config, checked_interval_s, load_config
 from tui.demo import faults
 from tui.demo.launch import DemoRun, start
 from tui.errors import NothingFoundError, UsageError
-from tui.explain import explained
 from tui.model.document import exit_code_of, status_document
 from tui.model.launch import Attachment, Found
 from tui.model.snapshot import Snapshot
@@ -67,6 +65,9 @@ def status(arguments: Arguments) -> int:
 
 def explain(arguments: Arguments) -> int:
     """Say what a log tells."""
+    from tui.cli.printing import ProgressLine
+    from tui.explain import explained
+
     assert arguments.log is not None  # LOG is required
     with ProgressLine("reading") as report:
         snapshot = explained(
@@ -175,6 +176,8 @@ def _told(snapshot: Snapshot, *, as_json: bool) -> int:
         json.dump(status_document(snapshot), sys.stdout, ensure_ascii=True, allow_nan=False)
         sys.stdout.write("\n")
     else:
+        from tui.cli.printing import print_report
+
         print_report(snapshot)
     return exit_code_of(snapshot)
 

@@ -14,8 +14,7 @@ def telling(lines: Iterable[bytes]) -> list[bytes]:
     return [
         line
         for line in lines
-        if b"code batch" not in line
-        and b"fill batch" not in line
+        if b" batch, #" not in line
         and b'HTTP/1.1"' not in line
         and (b"%|" not in line or b".py:" in line)
     ]

@@ -19,6 +19,7 @@ from tui.miles.stamps import LogClock
 from tui.miles.triage import telling
 from tui.model.events import (
     BarMoved,
+    EngineWorked,
     Event,
     HistoryRead,
     LinesRead,
@@ -131,13 +132,21 @@ class LogProbe:
             self._past.start()
 
     def _parsed(self, lines: Sequence[Line], arrival: float | None) -> list[Event]:
+        """The events of some lines. Of batch lines in a row only each engine's newest counts."""
         events: list[Event] = []
         shown: list[LogLine] = []
+        working: dict[int, EngineWorked] = {}
         for line in lines:
             parsed = self._parser.feed(decode(line.content), arrival)
-            events += parsed.events
+            for event in parsed.events:
+                if isinstance(event, EngineWorked):
+                    working[event.pid] = event
+                else:
+                    events += [*working.values(), event]
+                    working.clear()
             if parsed.line is not None:
                 shown.append(parsed.line)
+        events += working.values()
         if shown:
             newest = max(line.at for line in shown)
             events.append(LinesRead(at=newest, lines=tuple(shown)))
