@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ast
 import pathlib
+import re
 import subprocess
 import sys
 
@@ -58,3 +59,12 @@ def test_no_file_and_no_function_outgrows_its_ceiling(path: pathlib.Path) -> Non
 @pytest.mark.parametrize("path", SOURCES, ids=lambda path: str(path.relative_to(ROOT)))
 def test_every_module_says_what_is_in_it(path: pathlib.Path) -> None:
     assert ast.get_docstring(ast.parse(path.read_text(encoding="utf-8")))
+
+
+def test_the_readme_lists_every_alert() -> None:
+    """Codes are stable, and a person looks them up there."""
+    told = (ROOT / "README.md").read_text(encoding="utf-8")
+    sources = "".join(path.read_text("utf-8") for path in (ROOT / "tui/model/judge").glob("*.py"))
+    missing = [code for code in re.findall(r'code="([a-z-]+)"', sources) if f"`{code}`" not in told]
+
+    assert not missing

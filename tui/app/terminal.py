@@ -1,20 +1,26 @@
 """The terminal: Textual's Linux driver, made to leave whatever happens.
 
-It never blocks the loop on a slow terminal, notices one that is gone, keeps stray output of
-libraries off the screen, and restores what it changed even when half a sequence was under way.
+It never blocks the loop on a slow terminal, notices one that is gone, leaves at once, keeps stray
+output of libraries off the screen, and restores what it changed even when half a sequence was under
+way. What is pasted is text from outside like any other.
 """
 
 from __future__ import annotations
 
 import os
 import select
+from codecs import getincrementaldecoder
 from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import Any
 
+from textual._xterm_parser import XTermParser
 from textual.drivers.linux_driver import LinuxDriver
+from textual.events import Paste
+from textual.message import Message
 
 from tui.app.outlet import Outlet
+from tui.model.text import harmless
 
 _CUT_SHORT = "\x18"
 """CAN: whatever sequence was under way ends here, undone."""
@@ -23,7 +29,10 @@ _RESTORE = (
     "\x1b[0m"
     "\x1b[?1016l"  # mouse positions in pixels
 )
-_PATIENCE_S = 0.3
+_PATIENCE_S = 2.0
+_TICK_MS = 100
+"""How often the parser is asked whether an escape key was only that."""
+_READ_BYTES = 4096
 _STDOUT, _STDERR = 1, 2
 
 
@@ -35,6 +44,8 @@ class Terminal(LinuxDriver):
     def __init__(self, *args: Any, **options: Any) -> None:
         super().__init__(*args, **options)
         self._outlet: Outlet | None = None
+        self._wake: int | None = None
+        """Written to, it ends the input thread's wait."""
         self._painting = False
         self._stderr_copy: int | None = None
 
@@ -77,6 +88,7 @@ class Terminal(LinuxDriver):
         if self._outlet is not None:
             return
         self._outlet = Outlet(_STDOUT, self.encoding)
+        self._wake = os.eventfd(0, os.EFD_CLOEXEC)
         self._hush_stderr()
         super().start_application_mode()  # type: ignore[no-untyped-call]
 
@@ -89,14 +101,49 @@ class Terminal(LinuxDriver):
         self._outlet.drain(_PATIENCE_S)
         self._outlet.close()
         self._outlet = None
+        if self._wake is not None:
+            os.close(self._wake)
+            self._wake = None
         self._restore_stderr()
 
+    def disable_input(self) -> None:
+        if self._wake is not None:
+            os.eventfd_write(self._wake, 1)
+        super().disable_input()
+
     def run_input_thread(self) -> None:
+        """Pass on what the terminal sends until `disable_input`, or until there is none any more.
+
+        Textual's own loop takes 0.2 s to end, and ends the app at a byte that is no UTF-8.
+        """
+        assert self._wake is not None
+        parser = XTermParser(self._debug)
+        decoder = getincrementaldecoder("utf-8")("replace")
+        poll = select.poll()
+        poll.register(self.fileno, select.POLLIN)
+        poll.register(self._wake, select.POLLIN)
+        while not self.exit_event.is_set():
+            if any(fd == self.fileno for fd, _ in poll.poll(_TICK_MS)):
+                sent = self._received()
+                if not sent:
+                    return  # `gone` tells the app, which leaves in order
+                # An empty text would be the end to the parser; half a character decodes to that.
+                for message in parser.feed(text) if (text := decoder.decode(sent)) else ():
+                    self.process_message(message)
+            for message in parser.tick():
+                self.process_message(message)
+
+    def process_message(self, message: Message) -> None:
+        if isinstance(message, Paste):
+            message = Paste(harmless(message.text))
+        super().process_message(message)
+
+    def _received(self) -> bytes:
+        """Bytes from the terminal; none from one that was closed."""
         try:
-            super().run_input_thread()
+            return os.read(self.fileno, _READ_BYTES)
         except OSError:
-            # A closed terminal. `gone` tells the app, which leaves in order.
-            return
+            return b""
 
     def _hush_stderr(self) -> None:
         """What C libraries print would land on the picture."""

@@ -70,6 +70,7 @@ _CLUES: tuple[tuple[ClueKind, re.Pattern[str]], ...] = tuple(
             r"CheckpointException",
             r"RuntimeError: PytorchStreamReader failed",
         ),
+        ClueKind.CONVERTER: (r"No such file or directory: '[^']{1,1000}/common\.pt'",),
         ClueKind.RETRIES: (r"Max retries \(\d+\) reached",),
         ClueKind.WORKER_DIED: (
             r"A worker died or was killed",
@@ -81,7 +82,17 @@ _CLUES: tuple[tuple[ClueKind, re.Pattern[str]], ...] = tuple(
 )
 _NEEDLES = (
     *("rr", "pace", "uota", "ailed", "ault", "SIG", "GPU", "CUDA", "mismatch", "emory"),
-    *("thread", "instance", "unexpected", "already", "xception", "etries", "worker", "actor"),
+    *(
+        "thread",
+        "instance",
+        "No such",
+        "unexpected",
+        "already",
+        "xception",
+        "etries",
+        "worker",
+        "actor",
+    ),
     *("async", "in use"),
 )
 """Every pattern holds one of these: most lines are done with after a few searches."""

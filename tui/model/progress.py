@@ -107,6 +107,8 @@ class LogEngine:
     """One engine slot as the log tells it."""
 
     index: int
+    is_numbered: bool = False
+    """The index is Miles' own; otherwise it is the order in which processes were seen."""
     host: str = ""
     port: int = 0
     pid: int | None = None
@@ -118,6 +120,8 @@ class LogEngine:
     worked_at: float = 0.0
     """Last batch line with real work."""
     unwell_at: float = 0.0
+    throughputs: Durations = Durations()
+    """Tokens per second of its decode lines; the first, a warm-up, is kept apart."""
     running: int = 0
     queued: int = 0
     token_usage_ratio: float = 0.0
@@ -256,4 +260,6 @@ class Story:
     ending: Ending | None = None
     disk_notice: DiskNotice | None = None
     memory_kills: int = 0
+    batches_folded_at: float = 0.0
+    """When Ray last folded batch lines: since then a missing line proves nothing."""
     timeline: tuple[Moment, ...] = ()

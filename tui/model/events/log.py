@@ -253,6 +253,7 @@ class ClueKind(StrEnum):
     STALE_RAY = "stale Ray address"
     PORT_TAKEN = "port taken"
     CHECKPOINT = "checkpoint cannot be read"
+    CONVERTER = "wrong converter"
     RETRIES = "engines cannot be reached"
     PYTHON = "Python error"
     WORKER_DIED = "worker died"

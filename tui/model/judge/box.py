@@ -6,7 +6,7 @@ from collections.abc import Iterator
 
 from tui.model.gpu import Gpu, GpuReport
 from tui.model.judge.standing import Standing
-from tui.model.judge.words import gib, span
+from tui.model.judge.words import counted, gib, span
 from tui.model.memory import Memory
 from tui.model.reading import Absence, Known, Unknown, value_or
 from tui.model.series import Series, quantile
@@ -23,6 +23,8 @@ _LOAD_WINDOW_S = 30.0
 _COLLAPSED_MHZ = 1400.0
 _HOT_C = 89.0
 _MARGIN_WARN_C = 5.0
+_HOLDERS = frozenset({"engine", "scheduler", "trainer", "detokenizer"})
+"""Roles that hold GPU memory, or the port of one that does."""
 
 
 def box_alerts(snapshot: Snapshot, standing: Standing) -> Iterator[Alert]:
@@ -37,7 +39,9 @@ def box_alerts(snapshot: Snapshot, standing: Standing) -> Iterator[Alert]:
         yield from _setup(snapshot.gpus.value)
     elif snapshot.gpus.why is Absence.ERROR:
         yield _gpu_fault(snapshot.gpus)
-    if not standing.has_ended:
+    if standing.has_ended:
+        yield from _leftovers(snapshot)
+    else:
         yield from _container(snapshot)
     yield from _blind(snapshot)
 
@@ -177,6 +181,37 @@ def _container(snapshot: Snapshot) -> Iterator[Alert]:
             line="started with --rm: its exit code and all files off a mount go with it",
             degrades=False,
         )
+
+
+def _leftovers(snapshot: Snapshot) -> Iterator[Alert]:
+    """What outlives the run. The process table is right about that, whatever Ray says."""
+    if not isinstance(snapshot.processes, Known):
+        return
+    left = [each for each in snapshot.processes.value.processes if each.role in _HOLDERS]
+    if not left:
+        return
+    held = _held_bytes(snapshot, {each.pid for each in left})
+    names = ", ".join(f"{each.pid} {each.title}" for each in left[:4])
+    yield Alert(
+        code="leftover-processes",
+        level=Level.WARNING,
+        line=f"{counted(len(left), 'process')} of the run outlived it, no live owner"
+        + (f": {gib(held)} of GPU memory" if held else ""),
+        evidence=(names,),
+        advice="end exactly these before the next start: they hold its port and its memory",
+        degrades=False,
+    )
+
+
+def _held_bytes(snapshot: Snapshot, pids: set[int]) -> int:
+    if not isinstance(snapshot.gpus, Known):
+        return 0
+    return sum(
+        value_or(process.memory_bytes, 0)
+        for device in snapshot.gpus.value.devices
+        for process in value_or(device.processes, ())
+        if process.pid in pids
+    )
 
 
 def _blind(snapshot: Snapshot) -> Iterator[Alert]:

@@ -7,6 +7,7 @@ from tui.model.judge.standing import Standing
 from tui.model.progress import Clue
 from tui.model.reading import Known
 from tui.model.snapshot import Cause, RunState, Snapshot
+from tui.model.story.phases import SAVE
 
 _TOLD = {
     ClueKind.DISK_FULL: "a write failed: the disk, the quota or the storage target is full",
@@ -19,6 +20,8 @@ _TOLD = {
     ClueKind.STALE_RAY: "stale Ray address: an earlier cluster is gone, `ray stop` is needed",
     ClueKind.PORT_TAKEN: "a port is taken by a process of an earlier run",
     ClueKind.CHECKPOINT: "the checkpoint could not be read",
+    ClueKind.CONVERTER: "this converter wants a Megatron checkpoint with common.pt; "
+    "an FSDP folder needs convert_fsdp_to_hf",
     ClueKind.RETRIES: "the engines could not be reached and the requests were given up",
 }
 _WEAK = (ClueKind.PYTHON, ClueKind.WORKER_DIED)
@@ -49,10 +52,13 @@ def cause_of(snapshot: Snapshot, standing: Standing) -> Cause | None:
 
 
 def _phase_of_death(snapshot: Snapshot, kind: ClueKind) -> str:
-    phase = snapshot.story.phase
-    if kind in (ClueKind.DISK_FULL, ClueKind.SEGFAULT) and phase is not None:
-        return " while saving a checkpoint" if phase.name == "save" else f", in {phase.name}"
-    return ""
+    story = snapshot.story
+    if kind not in (ClueKind.DISK_FULL, ClueKind.SEGFAULT) or story.phase is None:
+        return ""
+    # A timer's end is printed for a phase that failed, too: an unfinished save tells more.
+    if story.phase.name == SAVE or (story.saves and story.saves[-1].saved_at is None):
+        return " while saving a checkpoint"
+    return f", in {story.phase.name}"
 
 
 def _evidence(clues: tuple[Clue, ...], best: Clue) -> tuple[str, ...]:

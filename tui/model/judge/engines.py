@@ -18,6 +18,7 @@ _GAPS = 3.0
 """Open requests without a token are suspect past the limit, or past this many usual gaps."""
 _UNWELL_S = 60.0
 _NO_TRAFFIC_S = 120.0
+_FOLDED_S = 600.0
 UNREACHABLE_S = 4.0
 """One refused connection is an accident, two looks in a row are a fact."""
 _MADE_AHEAD_S = 5.0
@@ -117,7 +118,10 @@ def _ended(end: Standing, track: EngineTrack | None) -> Told:
 def _killed(engine: LogEngine | None) -> Told | None:
     if engine is None or engine.killed_at <= max(engine.ready_at, engine.recovered_at):
         return None
-    return EngineState.DEAD, engine.killed_at, "killed by Miles' health check, slot empty"
+    told = "killed by Miles' health check, slot empty"
+    if engine.worked_at and engine.killed_at - engine.worked_at < _UNWELL_S:
+        told = "killed by Miles' health check while it worked, slot empty"
+    return EngineState.DEAD, engine.killed_at, told
 
 
 def _unreachable(
@@ -209,7 +213,8 @@ def _silent(
     is_open = metrics.running_requests + metrics.queued_requests > 0
     open_since = track.open_since if track else 0.0
     if track is None and engine is not None:
-        is_open, open_since = engine.running + engine.queued > 0, engine.worked_at
+        is_open = not _may_be_folded(snapshot) and engine.running + engine.queued > 0
+        open_since = engine.worked_at
     phase = snapshot.story.phase
     asked_since = max(open_since, phase.since if phase else 0.0)
     patience = snapshot.limits.engine_silent_s
@@ -224,8 +229,16 @@ def _silent(
     if track is not None and track.answered_at:
         return EngineState.IDLE, since, "nothing asked"
     if engine is not None and (engine.worked_at or engine.ready_at):
+        if _may_be_folded(snapshot):
+            return EngineState.UNKNOWN, since, "its lines may be folded into another's by Ray"
         return EngineState.IDLE, since, "no batch line lately"
     return EngineState.UNKNOWN, since, "neither the log nor a probe tells"
+
+
+def _may_be_folded(snapshot: Snapshot) -> bool:
+    """Ray prints one line for many engines: an engine without a line has not fallen silent."""
+    folded_at = snapshot.story.batches_folded_at
+    return folded_at > 0 and snapshot.now - folded_at < _FOLDED_S
 
 
 def _with_traffic(snapshot: Snapshot, rows: tuple[EngineVerdict, ...]) -> tuple[EngineVerdict, ...]:

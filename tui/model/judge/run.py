@@ -5,14 +5,24 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from tui.model.engine import EngineState, EngineVerdict
+from tui.model.judge.signs import idle_devices, lines_since_progress
 from tui.model.judge.standing import Standing
+from tui.model.judge.state import has_begun
 from tui.model.judge.words import span
 from tui.model.series import quantile
 from tui.model.snapshot import Alert, Cause, Level, Resume, ResumeProof, RunState, Snapshot
+from tui.model.story.phases import GENERATE
 
 SPIKE_FACTOR = 1000.0
 """A gradient norm this many times its own median is no training any more."""
 _RETRIES_ACTIVE_S = 90.0
+_SLOW_FACTOR, _SLOW_LINES = 5.0, 3
+_FRESH_S = 120.0
+_UNCHECKED_S = 120.0
+
+
+_STALLED_ADVICE = "take stack dumps (py-spy) first; then resume from the newest whole checkpoint"
+_STARTUP_ADVICE = "compare the script's GPU count with the box, and ask the router for its workers"
 
 
 def run_alerts(
@@ -23,9 +33,10 @@ def run_alerts(
     cause: Cause | None,
 ) -> Iterator[Alert]:
     """Alerts of the run."""
-    yield from _state(standing, cause)
+    yield from _state(snapshot, standing, cause)
     yield from _resume(resume)
     yield from _numbers(snapshot)
+    yield from _mixed_weights(snapshot)
     if standing.has_ended:
         return
     yield from _engines(snapshot, engines)
@@ -33,14 +44,19 @@ def run_alerts(
     yield from _memory_kills(snapshot)
 
 
-def _state(standing: Standing, cause: Cause | None) -> Iterator[Alert]:
+def _state(snapshot: Snapshot, standing: Standing, cause: Cause | None) -> Iterator[Alert]:
     if standing.state is RunState.STALLED:
+        is_started = has_begun(snapshot.story)
         yield Alert(
             code="stalled",
             level=Level.CRITICAL,
             line=f"stalled: {standing.reason}",
-            evidence=(f"limit {span(standing.stall_limit_s or 0.0)}",),
-            advice="take stack dumps first; then resume from the newest whole checkpoint",
+            evidence=(
+                f"limit {span(standing.stall_limit_s or 0.0)}",
+                *lines_since_progress(snapshot),
+                *idle_devices(snapshot),
+            ),
+            advice=_STALLED_ADVICE if is_started else _STARTUP_ADVICE,
         )
     elif standing.state in (RunState.FAILED, RunState.CRASHED) and cause is not None:
         yield Alert(
@@ -67,8 +83,8 @@ def _resume(resume: ResumeProof) -> Iterator[Alert]:
             level=Level.CRITICAL,
             line=resume.line,
             evidence=resume.evidence,
-            advice=f"stop it before it overwrites checkpoints; restart with --start-rollout-id "
-            f"{resume.expected_rollout}",
+            advice="stop it before it overwrites checkpoints, keep a copy of the tracker, restart "
+            f"with --start-rollout-id {resume.expected_rollout}",
         )
     elif resume.outcome is Resume.INCOMPLETE:
         yield Alert(
@@ -89,7 +105,7 @@ def _numbers(snapshot: Snapshot) -> Iterator[Alert]:
             code="non-finite",
             level=Level.CRITICAL,
             line=f"{bad.key} is {bad.value} since step {bad.number}: the run has diverged",
-            evidence=(f"step {bad.number}: {bad.key} = {bad.value}",),
+            evidence=(f"step {bad.number}: {bad.key} = {bad.value}", *_spikes(snapshot)),
             advice=_advice_before(snapshot, bad.number),
         )
         return
@@ -109,6 +125,36 @@ def _numbers(snapshot: Snapshot) -> Iterator[Alert]:
         )
 
 
+def _mixed_weights(snapshot: Snapshot) -> Iterator[Alert]:
+    """A recovered engine answers before its first weight update."""
+    latest = snapshot.story.latest
+    ratio = latest.get("rollout/weight_version/mixed_version_ratio", 0.0)
+    oldest = latest.get("rollout/weight_version/min")
+    if ratio > 0 and oldest is not None and snapshot.story.rollout is not None:
+        yield Alert(
+            code="mixed-weights",
+            level=Level.INFO,
+            line=f"rollout {snapshot.story.rollout}: {ratio:.0%} of the samples mix weights, "
+            f"oldest version {oldest:.0f}",
+            advice="no failure; read this rollout's numbers with it in mind",
+            degrades=False,
+        )
+
+
+def _spikes(snapshot: Snapshot) -> tuple[str, ...]:
+    """Gradient norms out of all bounds: where it began."""
+    norms = snapshot.story.series.get("train/grad_norm")
+    finite = norms.finite() if norms else ()
+    usual = quantile(tuple(value for _, value in finite), 0.5) or 0.0
+    least = min((value for _, value in finite), default=0.0)
+    bound = SPIKE_FACTOR * (usual if usual < SPIKE_FACTOR * least else least)
+    return tuple(
+        f"step {step:.0f}: train/grad_norm = {value:.3g}"
+        for step, value in finite
+        if bound > 0 and value > bound
+    )[:2]
+
+
 def _advice_before(snapshot: Snapshot, step: int) -> str:
     """Which checkpoint was saved before the damage."""
     per_rollout = snapshot.story.steps_per_rollout or 1
@@ -125,7 +171,9 @@ def _advice_before(snapshot: Snapshot, step: int) -> str:
 
 
 def _engines(snapshot: Snapshot, engines: tuple[EngineVerdict, ...]) -> Iterator[Alert]:
-    tolerant = snapshot.story.launch.fault_tolerance or snapshot.story.checking is not None
+    story = snapshot.story
+    tolerant = story.launch.fault_tolerance or story.checking is not None
+    tolerant = tolerant or any(engine.killed_at for engine in story.engines)
     alive = [engine for engine in engines if engine.state is not EngineState.DEAD]
     for engine in engines:
         if engine.state is EngineState.DEAD:
@@ -134,6 +182,8 @@ def _engines(snapshot: Snapshot, engines: tuple[EngineVerdict, ...]) -> Iterator
                 advice = "without fault tolerance the trainer keeps asking it; resume the run"
             elif not alive:
                 advice = "no engine is left, so the update that would restart it is never reached"
+            if "while it worked" in engine.reason:
+                advice += "; it was only slow: raise --rollout-health-check-timeout"
             yield Alert(
                 code="engine-dead",
                 level=Level.CRITICAL if not tolerant or not alive else Level.WARNING,
@@ -160,6 +210,8 @@ def _engines(snapshot: Snapshot, engines: tuple[EngineVerdict, ...]) -> Iterator
                 degrades=False,
             )
     yield from _killed_in_warmup(snapshot)
+    yield from _slow(snapshot)
+    yield from _unchecked(snapshot)
 
 
 def _killed_in_warmup(snapshot: Snapshot) -> Iterator[Alert]:
@@ -177,6 +229,42 @@ def _killed_in_warmup(snapshot: Snapshot) -> Iterator[Alert]:
                 evidence=(engine.kill_detail,) if engine.kill_detail else (),
                 advice="set --rollout-health-check-first-wait to 300 or more for the restart",
             )
+
+
+def _slow(snapshot: Snapshot) -> Iterator[Alert]:
+    """Decoding far below its own usual, with requests waiting: slow, not dead."""
+    for engine in snapshot.story.engines:
+        usual = engine.throughputs.median_s()
+        recent = engine.throughputs.rest_s[-_SLOW_LINES:]
+        if usual is None or len(recent) < _SLOW_LINES or not engine.running:
+            continue
+        if max(recent) < usual / _SLOW_FACTOR and snapshot.now - engine.worked_at < _FRESH_S:
+            yield Alert(
+                code="engine-slow",
+                level=Level.WARNING,
+                subject=str(engine.index),
+                line=f"engine {engine.index} decodes at {recent[-1]:.0f} tokens/s, "
+                f"usual {usual:.0f}",
+                evidence=(f"{engine.running} running, {engine.queued} queued",),
+                advice="look for retractions (KV cache full); fewer requests at once help",
+            )
+
+
+def _unchecked(snapshot: Snapshot) -> Iterator[Alert]:
+    """Miles' health monitor should be resumed by the time it generates."""
+    story = snapshot.story
+    if story.checking is not False or story.phase is None or story.phase.name != GENERATE:
+        return
+    since = max(story.checking_since, story.phase.since)
+    if snapshot.now - since > _UNCHECKED_S:
+        yield Alert(
+            code="engines-unchecked",
+            level=Level.WARNING,
+            line=f"engines are not being checked for {span(snapshot.now - story.checking_since)}: "
+            "Miles' health monitor is still paused",
+            advice="a dead engine would go unnoticed by Miles until the next weight update",
+            degrades=False,
+        )
 
 
 def _retries(snapshot: Snapshot) -> Iterator[Alert]:

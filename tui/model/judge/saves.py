@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from tui.model.checkpoint import Checkpoint, CheckpointState, CheckpointTree
+from tui.model.checkpoint import Checkpoint, CheckpointState, CheckpointTree, Layout
 from tui.model.judge.risk import newest_whole
 from tui.model.judge.standing import Standing
 from tui.model.judge.words import gib, gigabytes, span
@@ -74,6 +74,15 @@ def _tracker(snapshot: Snapshot, tree: CheckpointTree) -> Iterator[Alert]:
             line=f"the tracker says {tracker.value[:40]!r}, and there is no such checkpoint",
             evidence=(f"newest whole: {whole.iteration}",),
             advice=f"a resume would fail; write {whole.iteration} into the tracker file",
+        )
+    elif tracked is not None and tracked.iteration == 0 and tracked.layout is Layout.MEGATRON:
+        yield Alert(
+            code="tracked-zero",
+            level=Level.WARNING,
+            line="the tracker says 0: Megatron may refuse to load iteration 0",
+            evidence=(tracked.path,),
+            advice="wait for the next save before a restart",
+            degrades=False,
         )
     elif tracked is not None and tracked.state is not CheckpointState.WHOLE:
         yield Alert(

@@ -23,6 +23,16 @@ _SIGNALS = {
     143: "asked to end (SIGTERM)",
 }
 """What Docker's exit codes above 128 say."""
+_DEADLY = frozenset(
+    {
+        ClueKind.WORKER_DIED.value,
+        ClueKind.SEGFAULT.value,
+        ClueKind.BAD_ARGUMENTS.value,
+        ClueKind.STALE_RAY.value,
+        ClueKind.PORT_TAKEN.value,
+    }
+)
+"""Clues that a log can end with when nobody is left to say that it is over."""
 _ALIVE_STATUS = frozenset({"running", "created", "restarting", "paused"})
 
 
@@ -103,9 +113,7 @@ def _by_last_words(snapshot: Snapshot) -> Standing | None:
     story = snapshot.story
     if snapshot.live or not story.clues or _is_witnessed(snapshot):
         return None
-    deadly = {ClueKind.WORKER_DIED.value, ClueKind.SEGFAULT.value, ClueKind.BAD_ARGUMENTS.value}
-    deadly.add(ClueKind.STALE_RAY.value)
-    clue = next((clue for clue in reversed(story.clues) if clue.kind in deadly), None)
+    clue = next((clue for clue in reversed(story.clues) if clue.kind in _DEADLY), None)
     if clue is None or (story.progress is not None and story.progress.at > clue.at):
         return None
     return Standing(state=RunState.FAILED, since=clue.at, reason=f"last words: {clue.line[:200]}")
@@ -132,7 +140,9 @@ def standing_of(snapshot: Snapshot, engines: tuple[EngineVerdict, ...]) -> Stand
 
 def _silent(snapshot: Snapshot, moved_at: float, limit: float) -> Standing:
     story, idle = snapshot.story, snapshot.now - moved_at
-    where = f"in {story.phase.name}" if story.phase and has_begun(story) else "in start-up"
+    where = "and no rollout yet"
+    if story.phase is not None and has_begun(story):
+        where = f"in {story.phase.name}"
     if _is_alive(snapshot, limit) is None:
         told = f"no progress for {span(idle)} {where}, and nothing tells whether it still lives"
         return Standing(
@@ -210,6 +220,11 @@ def _is_alive(snapshot: Snapshot, silence_s: float = 120.0) -> bool | None:
     if _is_witnessed(snapshot):
         return True
     last = snapshot.story.last_line_at
-    if last is not None and snapshot.now - last <= silence_s and snapshot.story.progress:
+    if last is not None and snapshot.now - last <= silence_s and _is_of_a_run(snapshot.story):
         return True
     return None
+
+
+def _is_of_a_run(story: Story) -> bool:
+    """Something in the log was said by a run; any text can be a log."""
+    return bool(story.progress or story.attempt or story.engines or story.checking is not None)

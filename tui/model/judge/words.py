@@ -31,5 +31,7 @@ def gigabytes(size_bytes: float) -> str:
 
 
 def counted(number: int, noun: str) -> str:
-    """`1 rollout`, `6 rollouts`."""
-    return f"{number} {noun}" if number == 1 else f"{number} {noun}s"
+    """`1 rollout`, `6 rollouts`, `2 processes`."""
+    if number == 1:
+        return f"1 {noun}"
+    return f"{number} {noun}{'es' if noun.endswith('s') else 's'}"

@@ -26,7 +26,7 @@ _STORM_GAP_S = 120.0
 def engine_addressed(story: Story, event: EngineAddressed) -> Story:
     """Where an engine listens; said again, with another port, when a slot gets a new engine."""
     old = _slot(story, event.index)
-    return _with(story, replace(old, host=event.host, port=event.port))
+    return _with(story, replace(old, is_numbered=True, host=event.host, port=event.port))
 
 
 def router_addressed(story: Story, event: RouterAddressed) -> Story:
@@ -53,13 +53,19 @@ def engine_worked(story: Story, event: EngineWorked) -> Story:
     """Tokens moved in an engine; a health check's own token is no work."""
     if event.probe_only:
         return story
+    if event.repeated:
+        story = replace(story, batches_folded_at=max(story.batches_folded_at, event.at))
     engine = _engine_of(story, event.pid)
+    rates = engine.throughputs
+    if event.throughput_tokens_per_s > 0:
+        rates = rates.add(event.throughput_tokens_per_s)
     story = _with(
         story,
         replace(
             engine,
             pid=event.pid,
             worked_at=max(engine.worked_at, event.at),
+            throughputs=rates,
             running=event.running,
             queued=event.queued,
             token_usage_ratio=event.token_usage_ratio,
@@ -70,15 +76,39 @@ def engine_worked(story: Story, event: EngineWorked) -> Story:
 
 
 def engine_unwell(story: Story, event: EngineUnwell) -> Story:
-    """A health check failed."""
-    if event.index is not None:
-        engine = _slot(story, event.index)
-        text = f"engine {event.index} failed its health check"
-        story = noted(story, event.at, text, "warning")
-        return _with(story, replace(engine, unwell_at=event.at, kill_detail=event.detail))
-    if event.pid is None:
-        return story
-    return _with(story, replace(_engine_of(story, event.pid), unwell_at=event.at))
+    """A health check failed, by Miles' word (with an index) or by SGLang's own (with a process)."""
+    if event.index is None:
+        if event.pid is None:
+            return story
+        engine = _engine_of(story, event.pid)
+        return _with(story, replace(engine, pid=event.pid, unwell_at=event.at))
+    story, engine = _numbered(story, event.index, event)
+    text = f"engine {event.index} failed its health check"
+    story = noted(story, event.at, text, "warning")
+    return _with(story, replace(engine, unwell_at=event.at, kill_detail=event.detail))
+
+
+def _numbered(story: Story, index: int, event: EngineUnwell) -> tuple[Story, LogEngine]:
+    """The slot Miles speaks of.
+
+    A process that has no number yet may be it: the one the message names, or one that was unwell
+    just before.
+    """
+    engine = _slot(story, index)
+    if engine.is_numbered or (engine.pid is not None and _says(event.detail, engine)):
+        return story, replace(engine, is_numbered=True)
+    for other in story.engines:
+        was_unwell = 0 <= event.at - other.unwell_at <= _STORM_GAP_S
+        if not other.is_numbered and (_says(event.detail, other) or was_unwell):
+            left = tuple(each for each in story.engines if each.index != other.index)
+            return replace(story, engines=left), replace(other, index=index, is_numbered=True)
+    return story, LogEngine(index=index, is_numbered=True)
+
+
+def _says(detail: str, engine: LogEngine) -> bool:
+    """The message names this engine's process or port."""
+    by_pid = engine.pid is not None and f"pid={engine.pid}," in detail
+    return by_pid or (bool(engine.port) and f"port={engine.port}" in detail)
 
 
 def engine_killed(story: Story, event: EngineKilled) -> Story:
