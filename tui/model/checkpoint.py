@@ -29,6 +29,34 @@ class CheckpointState(StrEnum):
     """All parts are there and at least one cannot be what was written."""
 
 
+class Soundness(StrEnum):
+    """What checking the bytes came to."""
+
+    SOUND = "sound"
+    """Every sum is right, and every number is finite."""
+    NOT_FINITE = "not finite"
+    """Every sum is right, and the model holds nan or inf: saved after the damage."""
+    NO_SUMS = "no checksums"
+    """Sound as far as it can be told: the writer left its checksums out."""
+    DAMAGED = "damaged"
+    """At least one file is not what was written."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Verification:
+    """The result of a deep verify, and when. A change of any file voids it."""
+
+    soundness: Soundness
+    at: float
+    """Epoch seconds of its end."""
+    seconds: float = 0.0
+    checked_bytes: int = 0
+    faults: tuple[str, ...] = ()
+    """One line a fault: file, item, what is wrong."""
+    non_finite: int = 0
+    """Elements of the model that are nan or inf."""
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Checkpoint:
     """One `iter_0000123` folder with what belongs to it."""
@@ -53,6 +81,10 @@ class Checkpoint:
     """The tracker file names it: a resume would load it."""
     has_data_state: bool = True
     """The data source's position was saved with it; without, the data order starts again."""
+    parameter_count: int | None = None
+    """Elements of the model's tensors by its index; None when that was not read."""
+    verification: Verification | None = None
+    """None: its bytes were never checked, or have changed since."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -1,0 +1,1 @@
+"""What is really on disk: indexes read without torch, sums checked, numbers looked at."""
