@@ -48,6 +48,7 @@ _PLAIN: Mapping[str, type | tuple[type, ...]] = {
 }
 _LIMITS: Mapping[str, tuple[str, float]] = {
     "work_at_risk_s": ("work_at_risk_s", 1.0),
+    "hours_between_failures": ("failure_interval_s", 3600.0),
     "memory_warn_gib": ("memory_warn_bytes", GIB),
     "memory_critical_gib": ("memory_critical_bytes", GIB),
     "memory_exhaust_s": ("memory_exhaust_s", 1.0),

@@ -130,6 +130,47 @@ class WorkAtRisk:
     line: str
 
 
+class Loads(StrEnum):
+    """What a restart would do with the save folder as it stands."""
+
+    UNKNOWN = "cannot tell"
+    CHECKPOINT = "a checkpoint"
+    NOTHING = "nothing"
+    """It would start fresh, or from a converted base model, without an error."""
+    FAILS = "fails"
+    """It would end with an error, or start fresh after one."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class WouldLoad:
+    """What a restart would load."""
+
+    loads: Loads
+    line: str
+    iteration: int | None = None
+    best: int | None = None
+    """The newest whole checkpoint that nothing speaks against."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SaveAdvice:
+    """How often to save, in rollouts, and the numbers it rests on."""
+
+    rollout_s: float
+    save_s: float
+    between_failures_s: float
+    is_between_given: bool
+    """A person said it; otherwise it is a lower bound from the time without a failure."""
+    most: int
+    """Largest interval that keeps the work at risk within its limit."""
+    low: int
+    high: int
+    """The band around the optimum."""
+    waste_ratio: float | None
+    """Share of time lost at today's interval; None when that is not known."""
+    best_waste_ratio: float
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Forecast:
     """When the run will be done."""
@@ -157,6 +198,8 @@ class Verdict:
     resume: ResumeProof = ResumeProof(outcome=Resume.NOT_SEEN, line="the start was not seen")
     risk: WorkAtRisk | None = None
     forecast: Forecast | None = None
+    would_load: WouldLoad = WouldLoad(loads=Loads.UNKNOWN, line="nothing was looked at")
+    save_advice: SaveAdvice | None = None
     stall_limit_s: float | None = None
     """Silence that would be called a stall in this phase."""
 
@@ -182,6 +225,8 @@ class Limits:
     memory_critical_bytes: int = 8 * 2**30
     memory_exhaust_s: float = 10.0
     """Critical when the present slope empties the pool within this time."""
+    failure_interval_s: float | None = None
+    """Mean time between failures as a person knows it; None: taken from the run itself."""
     stall_factor: float = 3.0
     """Times the phase's own 95th percentile."""
     stall_floor_s: float = 120.0

@@ -6,9 +6,11 @@ from tui.model.judge.alerts import alerts_of
 from tui.model.judge.cause import cause_of
 from tui.model.judge.engines import engines_of
 from tui.model.judge.forecast import forecast_of
+from tui.model.judge.interval import save_advice_of
 from tui.model.judge.resume import resume_of
 from tui.model.judge.risk import risk_of
 from tui.model.judge.state import end_of, standing_of
+from tui.model.judge.would_load import would_load_of
 from tui.model.snapshot import Alert, Level, Snapshot, Verdict
 
 
@@ -33,6 +35,8 @@ def judge(snapshot: Snapshot) -> Verdict:
         resume=resume,
         risk=risk,
         forecast=forecast_of(snapshot, standing),
+        would_load=would_load_of(snapshot),
+        save_advice=save_advice_of(snapshot),
         stall_limit_s=standing.stall_limit_s,
     )
 

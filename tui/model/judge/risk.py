@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from tui.model.checkpoint import Checkpoint, CheckpointState
+from tui.model.checkpoint import Checkpoint
 from tui.model.judge.standing import Standing
 from tui.model.judge.words import counted, span
+from tui.model.judge.would_load import best_of
 from tui.model.reading import Known
 from tui.model.snapshot import Snapshot, WorkAtRisk
 from tui.model.story.phases import first_rollout_of
@@ -14,10 +15,7 @@ def newest_whole(snapshot: Snapshot) -> Checkpoint | None:
     """The newest checkpoint a resume could use, None when there is none or none is known."""
     if not isinstance(snapshot.checkpoints, Known):
         return None
-    for checkpoint in snapshot.checkpoints.value.checkpoints:
-        if checkpoint.state is CheckpointState.WHOLE:
-            return checkpoint
-    return None
+    return best_of(snapshot.checkpoints.value)
 
 
 def risk_of(snapshot: Snapshot, standing: Standing) -> WorkAtRisk | None:

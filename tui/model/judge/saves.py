@@ -7,16 +7,19 @@ from collections.abc import Iterator
 from tui.model.checkpoint import Checkpoint, CheckpointState, CheckpointTree, Layout
 from tui.model.judge.risk import newest_whole
 from tui.model.judge.standing import Standing
-from tui.model.judge.words import gib, gigabytes, span
+from tui.model.judge.words import counted, gib, gigabytes, span
+from tui.model.judge.would_load import is_trusted, would_load_of
 from tui.model.memory import Disk
 from tui.model.reading import Absence, Known, Unknown
-from tui.model.snapshot import Alert, Level, Snapshot, WorkAtRisk
+from tui.model.snapshot import Alert, Level, Loads, Snapshot, WorkAtRisk
 
 SAVE_MARGIN = 1.2
 """A save needs its size and a bit: temporary files, metadata, a growing optimizer."""
 _INODES_LOW_RATIO = 0.01
+_FULL_SHARE, _FEW_SAVES = 0.1, 20.0
 _NOTICE_ACTIVE_S = 120.0
 _DATA_STATE_GRACE_S = 120.0
+_TRACKER_GRACE_S = 60.0
 
 
 def save_alerts(snapshot: Snapshot, standing: Standing, risk: WorkAtRisk | None) -> Iterator[Alert]:
@@ -25,6 +28,7 @@ def save_alerts(snapshot: Snapshot, standing: Standing, risk: WorkAtRisk | None)
     if isinstance(snapshot.checkpoints, Known):
         tree = snapshot.checkpoints.value
         yield from _tracker(snapshot, tree)
+        yield from _loads(snapshot, tree)
         yield from _broken(snapshot, tree, has_ended=standing.has_ended)
         yield from _without_data_state(snapshot, tree, has_ended=standing.has_ended)
     if isinstance(snapshot.disk, Known):
@@ -55,6 +59,8 @@ def _tracker(snapshot: Snapshot, tree: CheckpointTree) -> Iterator[Alert]:
     whole = newest_whole(snapshot)
     tracker = tree.tracker
     if whole is None:
+        return
+    if _is_just_written(snapshot, whole):
         return
     if isinstance(tracker, Unknown) and tracker.why is Absence.MISSING:
         count = sum(each.state is CheckpointState.WHOLE for each in tree.checkpoints)
@@ -93,6 +99,54 @@ def _tracker(snapshot: Snapshot, tree: CheckpointTree) -> Iterator[Alert]:
             evidence=tracked.missing[:4],
             advice=f"the newest whole one is {whole.iteration}: roll back to it before a resume",
         )
+
+
+def _loads(snapshot: Snapshot, tree: CheckpointTree) -> Iterator[Alert]:
+    """A restart would load something, and it is not the best there is."""
+    loads = would_load_of(snapshot)
+    launch = snapshot.story.launch
+    if loads.loads is Loads.NOTHING and loads.best is not None and launch.load is None:
+        yield Alert(
+            code="load-missing",
+            level=Level.WARNING,
+            line=loads.line,
+            evidence=(f"newest whole: {loads.best}",),
+            advice=f"add --load {launch.save or tree.root} before a restart",
+            degrades=False,
+        )
+    tracked = next((each for each in tree.checkpoints if each.tracked), None)
+    if loads.loads is not Loads.CHECKPOINT or tracked is None:
+        return
+    seen = tracked.verification
+    if seen is not None and not is_trusted(tracked):
+        better = f"go back to {loads.best}" if loads.best is not None else "there is no sound one"
+        yield Alert(
+            code="tracked-not-sound",
+            level=Level.CRITICAL,
+            line=f"a restart would load {tracked.iteration}, which is {seen.soundness.value}",
+            evidence=seen.faults[:4] or (f"{seen.non_finite} values are nan or inf",),
+            advice=better,
+        )
+    elif _is_behind(snapshot, tracked):
+        yield Alert(
+            code="tracker-behind",
+            level=Level.WARNING,
+            line=f"a restart would load {tracked.iteration}, but {loads.best} is whole and newer",
+            evidence=(f"{tree.root}/latest_checkpointed_iteration.txt",),
+            advice=f"write {loads.best} into the tracker file before a restart",
+            degrades=False,
+        )
+
+
+def _is_behind(snapshot: Snapshot, tracked: Checkpoint) -> bool:
+    best = newest_whole(snapshot)
+    is_newer = best is not None and best.iteration > tracked.iteration
+    return is_newer and best is not None and not _is_just_written(snapshot, best)
+
+
+def _is_just_written(snapshot: Snapshot, checkpoint: Checkpoint) -> bool:
+    """The tracker is written a moment after the checkpoint is whole."""
+    return snapshot.live and snapshot.now - checkpoint.taken_at < _TRACKER_GRACE_S
 
 
 def _broken(snapshot: Snapshot, tree: CheckpointTree, *, has_ended: bool) -> Iterator[Alert]:
@@ -157,6 +211,16 @@ def _disk(snapshot: Snapshot, disk: Disk) -> Iterator[Alert]:
             evidence=(f"last checkpoint {gib(size)}",),
             advice="make room before the next save; on FSDP Miles never removes old ones",
         )
+    elif disk.free_bytes < _FULL_SHARE * disk.total_bytes and _saves_left(disk, size) < _FEW_SAVES:
+        yield Alert(
+            code="disk-nearly-full",
+            level=Level.WARNING,
+            line=f"{disk.mount} is {1 - disk.free_bytes / disk.total_bytes:.0%} full, "
+            f"{gib(disk.free_bytes)} left",
+            evidence=(f"room for {counted(int(_saves_left(disk, size)), 'save')}",) if size else (),
+            advice="a shared disk can refuse a write long before it is full",
+            degrades=False,
+        )
     if disk.inodes_free_ratio < _INODES_LOW_RATIO:
         yield Alert(
             code="disk-inodes",
@@ -164,6 +228,10 @@ def _disk(snapshot: Snapshot, disk: Disk) -> Iterator[Alert]:
             line=f"{disk.mount} has {disk.inodes_free_ratio:.1%} of its inodes left",
             advice="remove small files; free bytes do not help",
         )
+
+
+def _saves_left(disk: Disk, size: int) -> float:
+    return disk.free_bytes / size if size else 0.0
 
 
 def _last_size(snapshot: Snapshot) -> int:

@@ -1,0 +1,193 @@
+"""What a restart would load, and how often to save."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from tui.model.checkpoint import (
+    Checkpoint,
+    CheckpointState,
+    CheckpointTree,
+    Layout,
+    Soundness,
+    Verification,
+)
+from tui.model.judge import judge
+from tui.model.judge.interval import advice, optimum_s, waste_ratio
+from tui.model.judge.would_load import would_load_of
+from tui.model.launch import LaunchArgs
+from tui.model.progress import Progress, Story
+from tui.model.reading import Absence, Reading, Unknown, known
+from tui.model.snapshot import Loads, Snapshot
+
+NOW = 1_000_000.0
+ARGV = ("python3", "train.py")
+
+
+def checkpoint(iteration: int, **changes: object) -> Checkpoint:
+    base = Checkpoint(
+        iteration=iteration,
+        path=f"/ckpt/iter_{iteration:07d}",
+        layout=Layout.FSDP,
+        state=CheckpointState.WHOLE,
+        size_bytes=100,
+        taken_at=NOW - 5000 + iteration,
+        after_rollout=iteration - 1,
+        resumes_at=iteration,
+    )
+    return replace(base, **changes)  # type: ignore[arg-type]
+
+
+def seen(
+    *checkpoints: Checkpoint,
+    tracker: str | None = "60",
+    launch: LaunchArgs = LaunchArgs(),
+) -> Snapshot:
+    reading: Reading[str] = Unknown(why=Absence.MISSING, reason="no tracker file")
+    if tracker is not None:
+        reading = known(tracker, NOW)
+    tree = CheckpointTree(root="/ckpt", tracker=reading, checkpoints=checkpoints)
+    story = Story(launch=launch, progress=Progress(at=NOW - 5, what="step"), last_line_at=NOW - 5)
+    return Snapshot(now=NOW, checkpoints=known(tree, NOW), story=story)
+
+
+def codes(snapshot: Snapshot) -> set[str]:
+    return {alert.code for alert in judge(snapshot).alerts} - {"work-at-risk"}
+
+
+def test_a_tracked_whole_checkpoint_is_loaded() -> None:
+    snapshot = seen(checkpoint(60, tracked=True), checkpoint(40))
+    loads = would_load_of(snapshot)
+
+    assert (loads.loads, loads.iteration, loads.best) == (Loads.CHECKPOINT, 60, 60)
+    assert loads.line == "a restart loads 60 and begins at rollout 60"
+    assert codes(snapshot) == set()
+
+
+@pytest.mark.parametrize(
+    ("tracker", "loads", "words"),
+    [
+        (None, Loads.NOTHING, "begin fresh at rollout 0: no tracker file"),
+        ("", Loads.FAILS, "the tracker is empty"),
+        ("release", Loads.FAILS, "the tracker is 'release'"),
+        ("sixty", Loads.FAILS, "no number"),
+        ("80", Loads.FAILS, "says 80, which is not there"),
+    ],
+)
+def test_what_the_tracker_says_is_what_miles_does(
+    tracker: str | None, loads: Loads, words: str
+) -> None:
+    found = would_load_of(seen(checkpoint(60), tracker=tracker))
+
+    assert found.loads is loads
+    assert words in found.line
+    assert found.best == 60
+
+
+def test_release_is_a_base_model_for_megatron() -> None:
+    found = would_load_of(seen(checkpoint(19, layout=Layout.MEGATRON), tracker="release"))
+
+    assert found.loads is Loads.NOTHING
+    assert "rollout 1" in found.line
+
+
+def test_a_command_without_load_begins_fresh() -> None:
+    snapshot = seen(
+        checkpoint(60, tracked=True), launch=LaunchArgs(argv=ARGV, save="/ckpt", load=None)
+    )
+
+    assert would_load_of(snapshot).loads is Loads.NOTHING
+    assert "load-missing" in codes(snapshot)
+
+
+def test_a_command_that_loads_from_elsewhere_is_not_guessed_at() -> None:
+    launch = LaunchArgs(argv=ARGV, save="/ckpt", load="/other")
+
+    assert would_load_of(seen(checkpoint(60, tracked=True), launch=launch)).loads is Loads.UNKNOWN
+
+
+def test_a_tracker_behind_what_is_whole() -> None:
+    snapshot = seen(checkpoint(80), checkpoint(60, tracked=True))
+
+    assert codes(snapshot) == {"tracker-behind"}
+
+
+def test_a_tracker_that_comes_a_moment_later_is_no_news() -> None:
+    snapshot = seen(checkpoint(80, taken_at=NOW - 3), checkpoint(60, tracked=True))
+
+    assert codes(snapshot) == set()
+
+
+@pytest.mark.parametrize("soundness", [Soundness.DAMAGED, Soundness.NOT_FINITE])
+def test_a_tracked_checkpoint_that_is_not_sound(soundness: Soundness) -> None:
+    bad = Verification(
+        soundness=soundness, at=NOW - 60, faults=("optimizer/__0_0.distcp: bad sum",)
+    )
+    snapshot = seen(checkpoint(60, tracked=True, verification=bad), checkpoint(40))
+    (alert,) = (each for each in judge(snapshot).alerts if each.code == "tracked-not-sound")
+
+    assert soundness.value in alert.line
+    assert alert.advice == "go back to 40"
+    risk = judge(snapshot).risk
+    assert risk is not None
+    assert risk.checkpoint == 40
+
+
+def test_missing_sums_are_no_damage() -> None:
+    unsummed = Verification(soundness=Soundness.NO_SUMS, at=NOW - 60)
+
+    assert codes(seen(checkpoint(60, tracked=True, verification=unsummed))) == set()
+
+
+@pytest.mark.parametrize(
+    ("save_s", "between_h", "minutes"),
+    [(20, 24, 31), (60, 24, 54), (180, 24, 93), (60, 6.9, 29), (60, 72, 93)],
+)
+def test_the_optimum_is_near_youngs_table(save_s: float, between_h: float, minutes: float) -> None:
+    assert optimum_s(save_s, between_h * 3600) / 60 == pytest.approx(minutes, abs=2.5)
+
+
+@pytest.mark.parametrize(
+    ("save_s", "between_h", "waste"),
+    [(20, 24, 0.071), (60, 24, 0.074), (180, 24, 0.084), (60, 6.9, 0.248), (60, 72, 0.028)],
+)
+def test_the_waste_of_saving_every_twenty(save_s: float, between_h: float, waste: float) -> None:
+    assert waste_ratio(20 * 600, save_s, between_h * 3600) == pytest.approx(waste, abs=0.002)
+
+
+def test_the_plain_rule() -> None:
+    """Steps of five minutes, one hour accepted: twelve of them, less the save itself."""
+    found = advice(
+        rollout_s=300, save_s=0.0, between_s=86400, is_given=True, limit_s=3600, interval=12
+    )
+
+    assert found.most == 12
+
+
+@given(
+    st.floats(1, 3600),
+    st.floats(0.01, 600),
+    st.floats(60, 1e7),
+    st.floats(1, 1e5),
+    st.integers(1, 100),
+)
+def test_advice_is_total_and_ordered(
+    rollout_s: float, save_s: float, between_s: float, limit_s: float, interval: int
+) -> None:
+    found = advice(
+        rollout_s=rollout_s,
+        save_s=save_s,
+        between_s=between_s,
+        is_given=True,
+        limit_s=limit_s,
+        interval=interval,
+    )
+
+    assert 1 <= found.low <= found.high
+    assert found.most >= 1
+    assert found.waste_ratio is not None
+    assert 0 <= found.best_waste_ratio <= 1
