@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from tui.model.checkpoint import Checkpoint, CheckpointState, CheckpointTree
+from tui.model.checkpoint import Checkpoint, CheckpointState, CheckpointTree, Soundness
 from tui.model.memory import Disk
 from tui.model.reading import Unknown, value_or
-from tui.model.snapshot import Snapshot
+from tui.model.snapshot import Loads, Snapshot
 from tui.model.text import harmless
 from tui.view import glyphs, states
 from tui.view.compose import (
@@ -22,7 +22,7 @@ from tui.view.compose import (
     why_not,
     words,
 )
-from tui.view.numbers import age, counted, grouped, size
+from tui.view.numbers import age, counted, grouped, percent, size
 from tui.view.rows import Look, Role, Row, Span, row_width
 
 _SCARCE_SAVES = 3
@@ -149,7 +149,7 @@ def _entry(snapshot: Snapshot, each: Checkpoint, width: int, look: Look) -> Row:
         (size(each.size_bytes), Role.VALUE),
         (f"{glyph} {each.state.value}", role),
     )
-    return (*row, *packed(_said(each), max(0, width - row_width(row)), "  "))
+    return (*row, *packed(_said(snapshot, each), max(0, width - row_width(row)), "  "))
 
 
 def _columns(width: int, *cells: tuple[str, Role]) -> Row:
@@ -162,7 +162,7 @@ def _columns(width: int, *cells: tuple[str, Role]) -> Row:
     return tuple(out)
 
 
-def _said(each: Checkpoint) -> tuple[Part, ...]:
+def _said(snapshot: Snapshot, each: Checkpoint) -> tuple[Part, ...]:
     is_whole = each.state is CheckpointState.WHOLE
     resumes: tuple[Row, ...] = ()
     if each.tracked and is_whole:
@@ -172,9 +172,30 @@ def _said(each: Checkpoint) -> tuple[Part, ...]:
         resumes = (words("a resume would load this", Role.BAD),)
     return (
         Part(0, resumes),
+        Part(1, _checked(snapshot, each)),
         Part(1, () if each.has_data_state else (words("no data position", Role.WARNING),)),
         Part(2, (words(harmless(each.reason), Role.MUTED),) if each.reason else ()),
     )
+
+
+def _checked(snapshot: Snapshot, each: Checkpoint) -> tuple[Row, ...]:
+    """What checking its bytes came to, and when."""
+    seen = each.verification
+    if seen is None:
+        return ()
+    ago = f" {age(snapshot.now - seen.at)} ago"
+    match seen.soundness:
+        case Soundness.SOUND:
+            short = words("sums ok", Role.GOOD)
+            return ((*short, Span(ago, Role.MUTED)), short)
+        case Soundness.NO_SUMS:
+            return (words(f"no sums to check{ago}", Role.MUTED), words("no sums", Role.MUTED))
+        case Soundness.NOT_FINITE:
+            told = f"{glyphs.BAD} {counted(seen.non_finite, 'value')} not finite"
+            return (words(told, Role.BAD), words(f"{glyphs.BAD} not finite", Role.BAD))
+        case Soundness.DAMAGED:
+            fault = f"{glyphs.BAD} {harmless(seen.faults[0]) if seen.faults else 'sums wrong'}"
+            return (words(fault, Role.BAD), words(f"{glyphs.BAD} damaged", Role.BAD))
 
 
 def _foot(snapshot: Snapshot, tree: CheckpointTree | None, width: int) -> tuple[Row, ...]:
@@ -184,8 +205,33 @@ def _foot(snapshot: Snapshot, tree: CheckpointTree | None, width: int) -> tuple[
         Part(0, _disk(snapshot, tree)),
         Part(2, _save_time(snapshot)),
     )
-    row = packed(parts, width, GAP if width >= 100 else "  ")
-    return (row,) if row else ()
+    gap = GAP if width >= 100 else "  "
+    rows_told = (packed(parts, width, gap), packed(_restart(snapshot), width, gap))
+    return tuple(row for row in rows_told if row)
+
+
+def _restart(snapshot: Snapshot) -> tuple[Part, ...]:
+    """What a restart would load, and whether saving more or less often would lose less."""
+    loads = snapshot.verdict.would_load
+    role = Role.MUTED
+    if loads.loads in (Loads.NOTHING, Loads.FAILS):
+        role = Role.BAD if loads.best is not None else Role.MUTED
+    told = () if loads.loads is Loads.UNKNOWN else (words(harmless(loads.line), role),)
+    return Part(0, told), Part(1, _advice(snapshot))
+
+
+def _advice(snapshot: Snapshot) -> tuple[Row, ...]:
+    advice, every = snapshot.verdict.save_advice, _interval(snapshot)
+    if advice is None or not every or advice.waste_ratio is None:
+        return ()
+    if advice.low <= every <= advice.high:
+        return (words(f"saving every {every} loses little", Role.MUTED),)
+    band = f"{advice.low}" if advice.low == advice.high else f"{advice.low}\u2013{advice.high}"
+    gain = f"{percent(advice.waste_ratio)} \u2192 {percent(advice.best_waste_ratio)}"
+    return (
+        words(f"every {band} would lose less: {gain}", Role.MUTED),
+        words(f"{band} would lose less", Role.MUTED),
+    )
 
 
 def _interval(snapshot: Snapshot) -> int | None:
