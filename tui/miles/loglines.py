@@ -70,7 +70,7 @@ class LogParser:
         record: Record | None = None
         for part in _parts(text):
             record = self._record(part)
-            at = self.clock.at(record.stamp, arrival)
+            at = self.clock.at(record.stamp, arrival, record.form.value)
             events += self._events(record, at)
         if record is None:
             return Parsed()

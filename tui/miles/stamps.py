@@ -11,6 +11,7 @@ import calendar
 from collections import deque
 from functools import lru_cache
 
+_ZONE_STEP_S, _ZONE_LIMIT_S, _ZONE_SLACK_S = 1800.0, 15 * 3600.0, 60.0
 STAMP = r"\d{4}-\d\d-\d\d \d\d:\d\d:\d\d"
 
 
@@ -39,7 +40,9 @@ def seconds_of(stamp: str, fraction: str | None = None) -> float | None:
 class LogClock:
     """Maps stamps of one log to epoch seconds.
 
-    With `live` false the stamps are taken as they are: a copied log has no other clock.
+    With `live` false the stamps are taken as they are: a copied log has no other clock. Programs
+    that write into one log may live in different zones; each form of line has a zone of its own,
+    told by the first of its lines that stands whole hours off the lines around it.
     """
 
     window = 256
@@ -49,6 +52,7 @@ class LogClock:
         self.live = live
         self.last_at: float | None = None
         self._offset: float | None = None if live else 0.0
+        self._zones: dict[str, float] = {}
         self._delays: deque[float] = deque(maxlen=self.window)
 
     def calibrate(self, stamp: float, written_at: float) -> None:
@@ -60,6 +64,7 @@ class LogClock:
         """A clock set like this one, for the same log read from elsewhere."""
         clock = LogClock(live=self.live)
         clock._offset = self._offset
+        clock._zones = dict(self._zones)
         return clock
 
     def begin(self, stamp: float) -> None:
@@ -67,15 +72,30 @@ class LogClock:
         if self.last_at is None:
             self.last_at = stamp + (self._offset or 0.0)
 
-    def at(self, stamp: float | None, arrival: float | None) -> float:
+    def at(self, stamp: float | None, arrival: float | None, form: str = "") -> float:
         """When a line was written, by our clock.
 
         Args:
             stamp: its own stamp in seconds, None when it has none.
             arrival: when we read it as it came, None for lines that were there before us.
+            form: whose stamp it is; each program may have a zone of its own.
         """
+        if stamp is not None and arrival is None:
+            stamp += self._zone_s(stamp, form)
         self.last_at = self._at(stamp, arrival)
         return self.last_at
+
+    def _zone_s(self, stamp: float, form: str) -> float:
+        """What to add to stamps of this form to have them in the log's main zone."""
+        if form not in self._zones:
+            shift = 0.0
+            if self._zones and self.last_at is not None:
+                apart = self.last_at - stamp - (self._offset or 0.0)
+                zone = round(apart / _ZONE_STEP_S) * _ZONE_STEP_S
+                if zone and abs(zone) <= _ZONE_LIMIT_S and abs(apart - zone) < _ZONE_SLACK_S:
+                    shift = zone
+            self._zones[form] = shift
+        return self._zones[form]
 
     def _at(self, stamp: float | None, arrival: float | None) -> float:
         if stamp is None:
