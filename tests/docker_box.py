@@ -8,14 +8,21 @@ import sys
 from dataclasses import dataclass
 from pathlib import Path
 
+from box import Box
+
 REPOSITORY = Path(__file__).parents[1]
 
 
 @dataclass(frozen=True)
 class DockerBox:
-    """A running engine and an image of nothing, into which this machine's programs are mounted."""
+    """A running engine and an image of nothing, into which this machine's programs are mounted.
+
+    The engine and its containers are in a box of their own. Its socket is in reach from outside
+    too, but only a client that is started inside the box is seen there.
+    """
 
     host: str
+    box: Box
     image: str = "milepost-test:empty"
 
     def docker(self, *args: str, check: bool = True) -> str:
@@ -31,9 +38,10 @@ class DockerBox:
             raise AssertionError(f"docker {' '.join(args)}: {ran.stderr}")
         return ran.stdout.strip()
 
-    def run_words(self, *options: str) -> tuple[str, ...]:
-        """`run …` up to and with the image: the host's network, /tmp empty, this Python inside."""
-        return ("run", "--network=host", "--tmpfs=/tmp", *self.mounts, *options, self.image)
+    def run_words(self, *options: str, network: str = "host") -> tuple[str, ...]:
+        """`run …` up to and with the image: /tmp empty, this Python inside."""
+        own = (f"--network={network}", "--tmpfs=/tmp", *self.mounts)
+        return ("run", *own, *options, self.image)
 
     @property
     def mounts(self) -> tuple[str, ...]:

@@ -44,7 +44,7 @@ from fake_run import (
 )
 
 from tui.model.engine import EngineState
-from tui.model.launch import Attachment
+from tui.model.launch import Attachment, Found, ListedRun
 from tui.model.progress import (
     Bar,
     Clue,
@@ -357,6 +357,41 @@ def empty() -> Snapshot:
     )
 
 
+def several() -> Snapshot:
+    """Two runs to choose from, the newer one with something that could not be read."""
+    newer = Attachment(
+        name="miles-run-b",
+        log=Found(value="/home/me/runs/plain-2.log", source="output of `docker run`, process 4200"),
+        notes=("checkpoints: --save /root/saved is on no mount of container miles-run-b",),
+    )
+    older = Attachment(
+        name="plain",
+        log=Found(value="/home/me/runs/plain.log", source="output of the driver, process 4100"),
+        checkpoints=Found(value="/data/ckpt/run-a", source="--save of process 4100"),
+    )
+    return replace(
+        empty(),
+        choices=(
+            ListedRun(
+                handle="miles-run-b",
+                attachment=newer,
+                state="running",
+                started_at=NOW - 120.0,
+                log_written_at=NOW - 2.0,
+                found_by=("container miles-run-b", "docker run, process 4200"),
+            ),
+            ListedRun(
+                handle="4100",
+                attachment=older,
+                state="running",
+                started_at=NOW - 9000.0,
+                log_written_at=NOW - 30.0,
+                found_by=("driver, process 4100",),
+            ),
+        ),
+    )
+
+
 def all_snapshots() -> Iterable[tuple[str, Snapshot]]:
     """Every state above by name."""
     for make in (
@@ -371,5 +406,6 @@ def all_snapshots() -> Iterable[tuple[str, Snapshot]]:
         no_gpu,
         many_gpus,
         empty,
+        several,
     ):
         yield make.__name__, make()

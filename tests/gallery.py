@@ -95,6 +95,9 @@ class Still:
     def start(self, publish: Callable[[Snapshot], None]) -> None:
         publish(self._snapshot)
 
+    def attach(self, attachment: Attachment) -> None:
+        """Nothing to choose."""
+
     def stop(self) -> None:
         """Nothing goes on."""
 

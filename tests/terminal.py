@@ -5,6 +5,7 @@ from __future__ import annotations
 import fcntl
 import os
 import pty
+import re
 import select
 import struct
 import termios
@@ -22,7 +23,8 @@ class Terminal:
         self.screen = pyte.Screen(*size)
         self._stream = pyte.ByteStream(self.screen)
         self.code: int | None = None
-        self.received_bytes = 0
+        self.raw = bytearray()
+        """All that was received."""
         self.pid, self._fd = pty.fork()
         if self.pid == 0:
             os.environ.update(TERM="xterm-256color", LANG="C.UTF-8", **env)
@@ -63,18 +65,30 @@ class Terminal:
 
     def type(self, keys: str) -> None:
         """Press keys."""
-        os.write(self._fd, keys.encode())
+        self.send(keys.encode())
+
+    def send(self, typed: bytes) -> None:
+        """Bytes as a terminal sends them."""
+        while typed:
+            typed = typed[os.write(self._fd, typed[:512]) :]
+            self._feed(0.0)
 
     def leave(self, keys: str = "q", deadline_s: float = 30.0) -> int:
         """Press keys and wait for the end; the exit code."""
         self.type(keys)
+        return self.ends(deadline_s)
+
+    def ends(self, deadline_s: float = 30.0) -> int:
+        """Wait for the end; the exit code."""
         end = time.monotonic() + deadline_s
         while self.code is None:
             assert time.monotonic() < end, f"it does not end:\n{self.text}"
-            self._feed(0.05)
+            self._feed(0.02)
             ended, status = os.waitpid(self.pid, os.WNOHANG)
             if ended:
                 self.code = os.waitstatus_to_exitcode(status)
+        while self._feed(0.0):
+            pass
         return self.code
 
     def wait(self, seconds: float) -> None:
@@ -83,12 +97,31 @@ class Terminal:
         while (left := end - time.monotonic()) > 0:
             self._feed(left)
 
-    def _feed(self, patience_s: float) -> None:
+    def _feed(self, patience_s: float) -> bool:
+        """Take what came, waiting for it no longer than that; whether anything did."""
         if not select.select([self._fd], [], [], patience_s)[0]:
-            return
+            return False
         try:
             received = os.read(self._fd, 65536)
-            self.received_bytes += len(received)
-            self._stream.feed(received)
-        except OSError:
+        except OSError:  # the program has ended
             time.sleep(patience_s)
+            return False
+        self.raw += received
+        self._stream.feed(received)
+        return True
+
+    @property
+    def received_bytes(self) -> int:
+        """How many of them."""
+        return len(self.raw)
+
+    @property
+    def is_clean(self) -> bool:
+        """The shell gets it back as it was: its own screen, its cursor, no mouse or paste mode."""
+        modes = {
+            mode: state == b"h" for mode, state in re.findall(rb"\x1b\[\?(\d+)([hl])", self.raw)
+        }
+        return modes.get(b"25") is True and {mode for mode, on in modes.items() if on} <= {
+            b"25",
+            b"7",
+        }

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import os
 import re
+import shutil
 from collections.abc import Callable, Iterable
 from dataclasses import replace
 from pathlib import Path
@@ -16,6 +17,9 @@ import fakes
 import logs
 import pytest
 
+from tui.demo import checkpoint
+from tui.demo.checkpoint import Stage
+from tui.demo.weights import Model
 from tui.explain import explained
 from tui.miles.cleanup import cleanup_of, ends_its_own_shell, strangers_hit
 from tui.miles.loglines import LogParser
@@ -168,20 +172,13 @@ def test_o08_a_checkpoint_loaded_and_the_counter_at_zero(case: Read) -> None:
     assert "copy of the tracker" in found.advice
 
 
-FSDP = (
-    *("model/__0_0.distcp", "model/.metadata", "optimizer/__0_0.distcp", "optimizer/.metadata"),
-    *("lr_scheduler/__0_0.distcp", "lr_scheduler/.metadata", "rng.pt", "meta.json"),
-)
-
-
-def save(root: Path, iteration: int, files: Iterable[str] = FSDP) -> None:
-    for name in files:
-        path = root / f"iter_{iteration:07d}" / name
-        path.parent.mkdir(parents=True, exist_ok=True)
-        path.write_bytes(b"{}" if name == "meta.json" else b"x")
-    data_state = root / "rollout" / f"global_dataset_state_dict_{iteration - 1}.pt"
-    data_state.parent.mkdir(exist_ok=True)
-    data_state.write_bytes(b"x")
+def save(root: Path, iteration: int, last: Stage | None = None) -> None:
+    """A real checkpoint, or one whose save ended after the stage `last`."""
+    model = Model(total_mb=0.1, seed=1)
+    for stage in checkpoint.save(root, iteration - 1, model, seed=1):
+        if stage is last:
+            return
+    checkpoint.save_data_source(root, iteration - 1, samples=8, groups=4)
 
 
 @pytest.fixture
@@ -201,6 +198,7 @@ def test_o09_checkpoints_without_a_tracker(
 ) -> None:
     for iteration in (20, 40, 60):
         save(tmp_path, iteration)
+    (tmp_path / "latest_checkpointed_iteration.txt").unlink()
     found = alert(with_tree(), "tracker-missing")
 
     assert found.level is Level.CRITICAL
@@ -243,8 +241,7 @@ def test_o12_an_interrupted_save_newer_than_the_tracker(
     tmp_path: Path, with_tree: Callable[[], Snapshot]
 ) -> None:
     save(tmp_path, 40)
-    (tmp_path / "latest_checkpointed_iteration.txt").write_text("40")
-    save(tmp_path, 60, FSDP[:3])
+    save(tmp_path, 60, last=Stage.OPTIMIZER)
     for path in tmp_path.rglob("*"):
         os.utime(path, (1_700_000_000.0, 1_700_000_000.0))
     snapshot = with_tree()
@@ -372,7 +369,10 @@ def test_o23_orphans_hold_gpu_and_port(case: Read) -> None:
         processes=known(ProcessTree(processes=left, driver_exited_at=base.now), base.now),
         gpus=known(fake_box.report(device), base.now),
     )
-    snapshot = reduce(snapshot, events.TimePassed(at=base.now))
+    assert base.story.ending is not None
+    early = replace(snapshot, now=base.story.ending.at + 2)
+    assert "leftover-processes" not in codes(reduce(early, events.TimePassed(at=early.now)))
+    snapshot = reduce(snapshot, events.TimePassed(at=base.now + 60))
     found = alert(snapshot, "leftover-processes")
 
     assert found.line == "2 processes of the run outlived it, no live owner: 2.0 GiB of GPU memory"
@@ -553,8 +553,12 @@ def test_a_failed_write_is_a_full_disk(line: str) -> None:
 
 
 def test_a_tracker_that_says_zero(tmp_path: Path, with_tree: Callable[[], Snapshot]) -> None:
-    files = ("common.pt", "__0_0.distcp", ".metadata", "metadata.json")
-    save(tmp_path, 0, files)
+    save(tmp_path, 1)
+    folder = tmp_path / "iter_0000000"
+    (tmp_path / "iter_0000001" / "model").rename(folder)
+    shutil.rmtree(tmp_path / "iter_0000001")
+    for name in ("common.pt", "metadata.json"):
+        (folder / name).write_bytes(b"{}")
     (tmp_path / "latest_checkpointed_iteration.txt").write_text("0")
 
     assert "tracked-zero" in codes(with_tree())

@@ -6,19 +6,20 @@ A value that was typed beats one that was found; each keeps where it came from.
 from __future__ import annotations
 
 import os
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
+from http import HTTPStatus
 from pathlib import Path
 
 from tui.errors import NothingFoundError, UsageError
-from tui.miles.flags import launch_from_shell
-from tui.model.launch import Attachment, Container, Found, LaunchArgs, host_path
-from tui.model.reading import Known, Unknown
-from tui.runs.docker import DockerEngine
-from tui.runs.docker_answers import FoundContainer
-from tui.runs.process import Driver, find_drivers
-
-_FRESH_S = 120.0
-"""A log written to within this time belongs to something that runs."""
+from tui.model.launch import Attachment, Found, ListedRun
+from tui.model.reading import Absence, Reading, Unknown, known
+from tui.probes.http_get import fetch
+from tui.runs import ray_jobs
+from tui.runs.attachment import attachment_of, output_is_known, output_paths
+from tui.runs.listing import listed
+from tui.runs.look import look_around, looked_for
+from tui.runs.merge import Sightings, merged
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -26,7 +27,7 @@ class Target:
     """What a person named; nothing at all is fine."""
 
     name: str | None = None
-    """A container, a pid, or a log file."""
+    """A container, a pid, a Ray job, or a log file."""
     log: Path | None = None
     checkpoints: Path | None = None
     engines: tuple[str, ...] = ()
@@ -38,39 +39,113 @@ class Target:
         return not (self.name or self.log or self.checkpoints or self.engines or self.container)
 
 
-def attached(target: Target, *, at: float) -> Attachment:
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Finding:
+    """What there is to watch; or several runs to choose from; or neither, and what was sought."""
+
+    attachment: Attachment
+    choices: tuple[ListedRun, ...] = ()
+
+
+def found(target: Target, *, at: float, log_grows: bool = False) -> Finding:
     """What to watch.
 
+    Args:
+        target: what a person named.
+        at: now, in epoch seconds.
+        log_grows: the named log was seen growing, so something that runs here writes it.
+
     Raises:
-        UsageError: a name that fits nothing, or several runs to choose from.
-        NothingFoundError: a named container, process or file is not there.
+        UsageError: a name that fits several runs.
+        NothingFoundError: a named run, container, process or file is not there.
     """
     target = _resolved(target)
-    if target.container is not None:
-        base = _of_container(_named_container(target.container, at), at)
-    elif target.name is not None:
-        base = _of_driver(_named_driver(int(target.name), at))
+    name = target.container or target.name
+    if name is not None:
+        base = _named(name, _seen(at, name), only_container=target.container is not None)
     elif target.is_empty:
-        base = _discovered(at)
+        return _discovered(_seen(at))
     elif target.log is not None:
-        base = _writer_of(target.log.absolute(), at)
+        base = _writer_of(target.log, _seen(at), log_grows=log_grows)
     else:
         base = Attachment()
-    return _overridden(base, target)
+    return Finding(attachment=_overridden(base, target))
+
+
+def attached(target: Target, *, at: float) -> Attachment:
+    """What to watch, where nobody can be asked to choose.
+
+    Raises:
+        UsageError: a name that fits several runs, or none was named and there are several.
+        NothingFoundError: a named run, container, process or file is not there.
+    """
+    finding = found(target, at=at)
+    if finding.choices:
+        raise UsageError(
+            f"there are {len(finding.choices)} runs on this machine: {_names(finding.choices)}",
+            "name one, as in `milepost RUN`; `milepost runs` tells them apart",
+        )
+    return finding.attachment
+
+
+def all_runs(at: float) -> tuple[tuple[ListedRun, ...], tuple[str, ...]]:
+    """Every run on this machine, and what was looked for in vain or could not be looked at."""
+    seen = _seen(at)
+    return listed(merged(seen)), looked_for(seen)
+
+
+def has_target(attachment: Attachment) -> bool:
+    """There is something to watch."""
+    return bool(
+        attachment.log
+        or attachment.checkpoints
+        or attachment.engines
+        or attachment.container
+        or attachment.driver_pid
+        or attachment.job
+    )
+
+
+def completed(before: Attachment, later: Attachment) -> Attachment:
+    """What is watched, with what was found of it since and was missing."""
+    is_run = later.container or later.driver_pid or later.job
+    if not is_run and has_target(before):
+        return before
+    return replace(
+        later,
+        log=before.log or later.log,
+        checkpoints=before.checkpoints or later.checkpoints,
+        engines=before.engines or later.engines,
+        launch=before.launch if before.launch.argv else later.launch,
+        read_only=before.read_only,
+    )
+
+
+def _seen(at: float, name: str = "") -> Sightings:
+    return look_around(at, _ray_answer, name)
+
+
+def _ray_answer(at: float) -> Reading[str]:
+    answer = fetch(ray_jobs.URL, ray_jobs.PATH, at)
+    if isinstance(answer, Unknown):
+        return answer
+    if answer.value.status != HTTPStatus.OK:
+        reason = f"it answers with status {answer.value.status}"
+        return Unknown(why=Absence.ERROR, reason=reason, at=at)
+    return known(answer.value.text, at)
 
 
 def _resolved(target: Target) -> Target:
-    """The positional name as what it is: a file, a pid, else a container."""
+    """The positional name as what it is: a file, a folder, else the name of a run."""
     name = target.name
     if name is None or name.isdigit():
         return target
-    if Path(name).is_file():
+    # Not pathlib's: a name too long for a file is none, not an error.
+    if os.path.isfile(name):  # noqa: PTH113
         return replace(target, name=None, log=target.log or Path(name))
-    if Path(name).is_dir():
+    if os.path.isdir(name):  # noqa: PTH112
         return replace(target, name=None, checkpoints=target.checkpoints or Path(name))
-    if "/" in name:
-        raise NothingFoundError(f"{name}: no such file or folder")
-    return replace(target, name=None, container=target.container or name)
+    return target
 
 
 def _overridden(base: Attachment, target: Target) -> Attachment:
@@ -88,156 +163,75 @@ def _overridden(base: Attachment, target: Target) -> Attachment:
     return base
 
 
-def _named_container(name: str, at: float) -> FoundContainer:
-    answer = DockerEngine().find_miles_containers(at, name)
-    if isinstance(answer, Unknown):
-        raise NothingFoundError(f"container {name} cannot be looked up: {answer.reason}")
-    if not answer.value:
-        raise NothingFoundError(
-            f"there is no container {name}", "`docker ps -a` lists the containers of this machine"
-        )
-    return answer.value[0]
-
-
-def _named_driver(pid: int, at: float) -> Driver:
-    for driver in find_drivers(at):
-        if driver.pid == pid:
-            return driver
-    raise NothingFoundError(
-        f"process {pid} is not a Miles driver (train.py or train_async.py)",
-        "without RUN, milepost looks for one itself",
-    )
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class _Runs:
-    """The runs on this machine."""
-
-    containers: tuple[FoundContainer, ...]
-    drivers: tuple[Driver, ...]
-    """Those outside of these containers."""
-    notes: tuple[str, ...]
-    """What was looked for and not found."""
-
-    @property
-    def names(self) -> tuple[str, ...]:
-        containers = tuple(each.container.name for each in self.containers)
-        return containers + tuple(str(each.pid) for each in self.drivers)
-
-
-def _runs(at: float) -> _Runs:
-    containers = DockerEngine().find_miles_containers(at)
-    notes = []
-    if isinstance(containers, Unknown):
-        notes.append(f"containers of Miles: {containers.reason}")
-    elif not containers.value:
-        notes.append("containers of Miles: none is running")
-    found = containers.value if isinstance(containers, Known) else ()
-    drivers = tuple(each for each in find_drivers(at) if not (found and each.foreign_mounts))
-    if not drivers:
-        notes.append("train.py or train_async.py processes: none that can be seen")
-    return _Runs(containers=found, drivers=drivers, notes=tuple(notes))
-
-
-def _discovered(at: float) -> Attachment:
-    """The one run there is."""
-    runs = _runs(at)
-    if len(runs.names) > 1:
+def _named(name: str, seen: Sightings, *, only_container: bool) -> Attachment:
+    runs = merged(seen, ended_job=name)
+    fitting = [
+        run
+        for run in runs
+        if run.answers_to(name) and (run.container is not None or not only_container)
+    ]
+    if not fitting:
+        raise _not_there(name, seen)
+    if len(fitting) > 1:
         raise UsageError(
-            f"there are {len(runs.names)} runs on this machine: {', '.join(runs.names)}",
-            "name one: milepost RUN",
+            f"{name} fits {len(fitting)} runs: {_names(listed(fitting))}", "name one of these"
         )
-    if runs.names:
-        return _of_only(runs, at)
-    hint = "or name the log: milepost --log FILE --checkpoints DIR"
-    return Attachment(notes=(*runs.notes, hint))
+    return attachment_of(fitting[0])
 
 
-def _of_only(runs: _Runs, at: float) -> Attachment:
-    if runs.containers:
-        return _of_container(runs.containers[0], at)
-    return _of_driver(runs.drivers[0])
+def _names(runs: Sequence[ListedRun]) -> str:
+    """What each is named by, with what it is known as where that is another word."""
+    return ", ".join(
+        run.handle if run.handle == run.attachment.name else f"{run.handle} ({run.attachment.name})"
+        for run in runs
+    )
 
 
-def _writer_of(log: Path, at: float) -> Attachment:
-    """The run that writes this log: the driver that prints into it, or the only run there is."""
+def _not_there(name: str, seen: Sightings) -> NothingFoundError:
+    if "/" in name:
+        return NothingFoundError(f"{name}: no such file or folder")
+    if name.isdigit():
+        return NothingFoundError(
+            f"process {name} is not a Miles driver (train.py or train_async.py), nor the launcher "
+            "or docker client of one",
+            "without RUN, milepost looks for one itself",
+        )
+    if isinstance(seen.containers, Unknown):
+        return NothingFoundError(
+            f"container {name} cannot be looked up: {seen.containers.reason}",
+            "and no Ray job or file is called so",
+        )
+    return NothingFoundError(
+        f"there is no container {name}, and no Ray job or file is called so",
+        "`milepost runs` lists the runs, `docker ps -a` the containers of this machine",
+    )
+
+
+def _discovered(seen: Sightings) -> Finding:
+    """The one run there is, or all. A container that only could hold one counts when none runs."""
+    runs = merged(seen)
+    working = [run for run in runs if not run.is_idle] or runs
+    if len(working) == 1:
+        return Finding(attachment=attachment_of(working[0]))
+    return Finding(attachment=Attachment(notes=looked_for(seen)), choices=listed(working))
+
+
+def _writer_of(log: Path, seen: Sightings, *, log_grows: bool) -> Attachment:
+    """The run that prints into this very file; a copied file has none.
+
+    Where it cannot be read where a run prints, and that is the only run, a log that grows is its.
+    """
+    runs = merged(seen)
+    for run in runs:
+        if any(_is_same_file(path, log) for path in output_paths(run)):
+            return attachment_of(run)
+    if log_grows and len(runs) == 1 and not output_is_known(runs[0]):
+        return attachment_of(runs[0])
+    return Attachment()
+
+
+def _is_same_file(path: str, log: Path) -> bool:
     try:
-        age_s = at - log.stat().st_mtime
+        return log.samefile(path)
     except OSError:
-        return Attachment()
-    if age_s > _FRESH_S:
-        return Attachment()
-    runs = _runs(at)
-    for driver in runs.drivers:
-        if isinstance(driver.output, Known) and Path(driver.output.value) == log.resolve():
-            return _of_driver(driver)
-    return _of_only(runs, at) if len(runs.names) == 1 else Attachment()
-
-
-def _of_container(found: FoundContainer, at: float) -> Attachment:
-    container = found.container
-    source = f"container {container.name}"
-    launch = launch_from_shell(" ".join((*found.argv, *found.environment)))
-    attachment = Attachment(
-        name=container.name,
-        container=Found(value=container.id or container.name, source=source),
-        log=Found(value=str(output_copy(container.id)), source=f"{source}, its output copied here"),
-        launch=launch,
-        checkpoints=_saves_of(launch, container, source),
-    )
-    inside = [driver for driver in find_drivers(at) if driver.foreign_mounts]
-    if len(inside) != 1:
-        return attachment
-    driver = inside[0]
-    attachment = replace(attachment, driver_pid=Found(value=str(driver.pid), source=source))
-    if isinstance(driver.output, Known):
-        log = host_path(driver.output.value, container.mounts)
-        if log is not None and Path(log).is_file():
-            attachment = replace(attachment, log=Found(value=log, source=source))
-    return attachment
-
-
-def _saves_of(launch: LaunchArgs, container: Container, source: str) -> Found | None:
-    if launch.save is None:
-        return None
-    mapped = host_path(launch.save, container.mounts)
-    return None if mapped is None else Found(value=mapped, source=f"{source}, --save {launch.save}")
-
-
-def _of_driver(driver: Driver) -> Attachment:
-    source = f"process {driver.pid}"
-    save = driver.launch.save
-    if save is not None and not save.startswith("/") and driver.cwd:
-        save = str(Path(driver.cwd) / save)
-    log = None
-    notes: tuple[str, ...] = ()
-    if isinstance(driver.output, Known):
-        log = Found(value=driver.output.value, source=f"{source}, its output")
-    else:
-        notes = (f"log of process {driver.pid}: {driver.output.reason}; name it with --log FILE",)
-    return Attachment(
-        name=Path(log.value).stem if log else f"pid {driver.pid}",
-        log=log,
-        checkpoints=Found(value=save, source=f"{source}, --save") if save else None,
-        driver_pid=Found(value=str(driver.pid), source=source),
-        launch=driver.launch,
-        demo=driver.demo,
-        notes=notes,
-    )
-
-
-def output_copy(container_id: str) -> Path:
-    """Where a container's output is copied to when it goes to no file that can be read."""
-    base = os.environ.get("XDG_STATE_HOME") or str(Path.home() / ".local" / "state")
-    return Path(base) / "milepost" / "output" / f"{container_id[:12]}.log"
-
-
-def has_target(attachment: Attachment) -> bool:
-    """There is something to watch."""
-    return bool(
-        attachment.log
-        or attachment.checkpoints
-        or attachment.engines
-        or attachment.container
-        or attachment.driver_pid
-    )
+        return False

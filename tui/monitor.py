@@ -13,8 +13,9 @@ import time
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 
-from tui.model.events import Event, ProbeMissed, ProbeRecovered, TimePassed
+from tui.model.events import Attached, Event, ProbeMissed, ProbeRecovered, TimePassed
 from tui.model.judge.words import span
+from tui.model.launch import Attachment
 from tui.model.reading import Absence, Unknown
 from tui.model.reduce import reduce
 from tui.model.snapshot import Snapshot
@@ -37,6 +38,8 @@ class _Runner:
     """Monotonic start of the newest finished read, 0.0 before the first."""
     wake: threading.Event = field(default_factory=threading.Event)
     """Set to have it read at once."""
+    failed: bool = False
+    """The newest finished read told of a fault instead of an answer."""
     was_missed: bool = False
     faults: set[str] = field(default_factory=set)
     """Faults whose traceback was recorded already."""
@@ -64,6 +67,10 @@ class Monitor:
         for runner in self._runners:
             self._spawn(f"probe-{runner.probe.name}", self._probe, runner)
         self._spawn("fold", self._fold, publish)
+
+    def attach(self, attachment: Attachment) -> None:
+        """Watch this from now on. Any thread; returns at once."""
+        self._queue.put((Attached(at=time.time(), attachment=attachment),))
 
     def stop(self) -> None:
         """Stop asking. Threads that hang are left behind; they are daemons."""
@@ -114,7 +121,9 @@ class Monitor:
             begin = time.monotonic()
             runner.wake.clear()
             runner.busy_since = begin
-            self._queue.put(self._read(runner))
+            events = self._read(runner)
+            runner.failed = any(isinstance(event, ProbeMissed) for event in events)
+            self._queue.put(events)
             runner.busy_since = None
             runner.began = begin
             spent = time.monotonic() - begin
@@ -153,8 +162,11 @@ class Monitor:
                 )
             except queue.Empty:
                 return
+            watched = self._latest.attachment.log
             for event in events:
                 self._latest = reduce(self._latest, event)
+            if self._latest.attachment.log != watched:
+                self._wake()
             if self._stopping.is_set():
                 return
 
@@ -167,7 +179,7 @@ class Monitor:
                 reason = f"no answer for {span(time.monotonic() - since)}"
                 fault = Unknown(why=Absence.TIMED_OUT, reason=reason, at=now)
                 events.append(ProbeMissed(at=now, probe=runner.probe.name, fault=fault))
-            elif runner.was_missed:
+            elif runner.was_missed and not runner.failed:
                 events.append(ProbeRecovered(at=now, probe=runner.probe.name))
-            runner.was_missed = late
+            runner.was_missed = late or runner.failed
         return events

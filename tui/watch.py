@@ -6,11 +6,11 @@ from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
 
-from tui.attach import Target, attached, output_copy
+from tui.attach import Target, completed, found
 from tui.config import Config
 from tui.errors import MilepostError
-from tui.model.events import Attached, Event
-from tui.model.launch import Attachment
+from tui.model.events import Attached, Event, RunsFound
+from tui.model.launch import Attachment, Found, ListedRun
 from tui.model.reduce import reduce
 from tui.model.snapshot import Snapshot
 from tui.monitor import Monitor
@@ -23,11 +23,15 @@ from tui.probes.gpu import GpuProbe
 from tui.probes.log_tail import LogProbe
 from tui.probes.memory import DiskProbe, MemoryProbe
 from tui.probes.processes import ProcessesProbe
+from tui.probes.save_path import save_path
 from tui.probes.simulated import SimulatedGpu
+from tui.runs.attachment import output_copy
+
+_GLANCE_S = 3.0
 
 
 class RunFinder:
-    """Goes on looking for the run: its container may start after we did."""
+    """Goes on looking for the run, or for the rest of it: it may start after we did."""
 
     name = "run"
     cadence_s = 5.0
@@ -35,23 +39,49 @@ class RunFinder:
 
     def __init__(self, target: Target) -> None:
         self._target = target
+        self._log_bytes: int | None = None
+        """Size of the named log at the first look."""
 
     def read(self, now: float, seen: Snapshot) -> Sequence[Event]:
-        """Look again, until there is a container or a driver, or the log has told the end."""
+        """Look again, until there is a driver, or the log has told the end."""
         attachment = seen.attachment
-        is_found = attachment.container is not None or attachment.driver_pid is not None
-        if is_found or seen.story.ending is not None:
+        if attachment.driver_pid is not None or seen.story.ending is not None:
             return ()
         try:
-            found = attached(self._target, at=now)
+            finding = found(self._aim(attachment), at=now, log_grows=self._log_grows())
         except MilepostError:
             return ()
-        if found.container is None and found.driver_pid is None:
+        if finding.choices:
+            return (RunsFound(at=now, runs=finding.choices),)
+        later = completed(attachment, finding.attachment)
+        if later == attachment and not seen.choices:
             return ()
-        return (Attached(at=now, attachment=replace(found, read_only=attachment.read_only)),)
+        return (Attached(at=now, attachment=later),)
 
     def close(self) -> None:
         """Nothing is held."""
+
+    def _aim(self, attachment: Attachment) -> Target:
+        """What a person named; else the run that is watched already, so that no other is taken."""
+        if not self._target.is_empty:
+            return self._target
+        if attachment.container is not None:
+            return Target(container=attachment.container.value)
+        if attachment.log is not None:
+            return Target(log=Path(attachment.log.value))
+        return self._target
+
+    def _log_grows(self) -> bool:
+        """Whether the named log is longer than at the first look."""
+        if self._target.log is None:
+            return False
+        try:
+            size = self._target.log.stat().st_size
+        except OSError:
+            return False
+        if self._log_bytes is None:
+            self._log_bytes = size
+        return size > self._log_bytes
 
 
 class DriverProcesses(ProcessesProbe):
@@ -68,6 +98,7 @@ def monitor_of(
     *,
     at: float,
     target: Target | None = None,
+    choices: tuple[ListedRun, ...] = (),
     demo_folder: Path | None = None,
 ) -> Monitor:
     """A monitor of that attachment.
@@ -77,15 +108,33 @@ def monitor_of(
         config: limits, cadence, and whether anything may be changed.
         at: now, in epoch seconds.
         target: what a person named; given, the run is looked for as long as it is not found.
+        choices: several runs that a person may choose from.
         demo_folder: a demo brings a box of its own, in its folder.
     """
     attachment = replace(attachment, read_only=config.read_only)
     first = Snapshot(limits=config.limits, now=at)
     first = reduce(first, Attached(at=at, attachment=attachment))
+    first = reduce(first, RunsFound(at=at, runs=choices))
     probes: list[Probe] = [LogProbe(), *_box(demo_folder), DiskProbe(), EnginesProbe()]
     probes += [CheckpointsProbe(), ContainerProbe(), ContainerLogProbe(output_copy)]
     probes += [DriverProcesses(), *([RunFinder(target)] if target is not None else [])]
     return Monitor(probes, first, interval_s=config.interval_s)
+
+
+def glanced(run: ListedRun, config: Config, *, at: float) -> tuple[ListedRun, Snapshot]:
+    """What its log, container and processes tell within a moment. No engine is asked.
+
+    Where the command line was silent, the run comes back with the save folder its log names.
+    """
+    first = Snapshot(limits=config.limits, now=at)
+    first = reduce(first, Attached(at=at, attachment=run.attachment))
+    probes = (LogProbe(), ContainerProbe(), ContainerLogProbe(output_copy), DriverProcesses())
+    snapshot = Monitor(probes, first).once(deadline_s=_GLANCE_S)
+    saved = save_path(snapshot, at)
+    if run.attachment.checkpoints is None and isinstance(saved, str):
+        checkpoints = Found(value=saved, source="--save in its log")
+        run = replace(run, attachment=replace(run.attachment, checkpoints=checkpoints))
+    return run, snapshot
 
 
 def _box(demo_folder: Path | None) -> Sequence[Probe]:

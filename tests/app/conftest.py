@@ -15,6 +15,7 @@ from tui.app.app import MilepostApp
 from tui.app.options import ScreenOptions
 from tui.app.screens.main import MainScreen
 from tui.app.themes import all_themes
+from tui.model.launch import Attachment
 from tui.model.snapshot import Snapshot
 
 DEADLINE_S = 30.0
@@ -35,11 +36,15 @@ class HandSource:
     def __init__(self, first: Snapshot | None) -> None:
         self.first = first
         self.stopped = False
+        self.attached: Attachment | None = None
 
     def start(self, publish: Callable[[Snapshot], None]) -> None:
         self.publish = publish
         if self.first is not None:
             publish(self.first)
+
+    def attach(self, attachment: Attachment) -> None:
+        self.attached = attachment
 
     def stop(self) -> None:
         self.stopped = True

@@ -21,6 +21,7 @@ import fakes
 from tui.app.options import ScreenOptions
 from tui.app.run import run_app
 from tui.errors import MilepostError
+from tui.model.launch import Attachment
 from tui.model.progress import LogLine
 from tui.model.snapshot import Snapshot
 
@@ -125,6 +126,9 @@ class PipedSource:
         steps = int(os.environ["MILEPOST_STEPS"])
         while os.read(steps, 1):
             publish(next(self._snapshots))
+
+    def attach(self, attachment: Attachment) -> None:
+        """No scenario has anything to choose."""
 
     def stop(self) -> None:
         while self._hangs:

@@ -14,6 +14,7 @@ from tui.app import commands
 from tui.app.commands import COMMANDS, Command
 from tui.app.keys import chosen_keys
 from tui.app.leaving import Leaving
+from tui.app.screens.choose import ChooseScreen
 from tui.app.screens.help import HelpScreen
 from tui.app.screens.start import StartScreen
 from tui.model.progress import LineKind, LogLine
@@ -68,6 +69,10 @@ CASES: dict[str, Case] = {
     "first": Case(lambda on: "line 0 " in on.text(), "6"),
     "last": Case(lambda on: "line 199" in on.text(), "6", "home"),
     "demo": Case(lambda on: on.app.return_code == Leaving.DEMO_REQUESTED, snapshot=fakes.empty()),
+    "choose": Case(
+        lambda on: on.source.attached == fakes.several().choices[0].attachment,
+        snapshot=fakes.several(),
+    ),
     "theme": Case(lambda on: on.app.theme == "day" and "Theme: day" in on.text()),
     "palette": Case(lambda on: type(on.app.screen).__name__ == "CommandPalette"),
     "suspend": Case(lambda on: on.suspended),
@@ -203,3 +208,41 @@ class TestTheStartPage:
             await on.press("z", "/", "e", "1", "up", "end")
             assert isinstance(on.app.screen, StartScreen)
             assert not on.main.zoomed
+
+
+class TestTheList:
+    async def test_comes_when_there_are_several_and_goes_with_the_choice(
+        self, stage: StageMaker
+    ) -> None:
+        async with stage(fakes.several()) as on:
+            assert isinstance(on.app.screen, ChooseScreen)
+            for words in ("2 runs on this machine", "miles-run-b", "running for", "found by"):
+                assert words in on.text()
+            assert "enter watch it" in on.lines()[-1]
+            await on.press("down", "enter")
+            await on.until(lambda: on.source.attached is not None)
+            assert on.source.attached == fakes.several().choices[1].attachment
+            await on.show(fakes.running())
+            await on.until(lambda: on.app.screen is on.main)
+
+    async def test_the_selection_stays_with_its_run(self, stage: StageMaker) -> None:
+        listed = fakes.several()
+        async with stage(listed) as on:
+            await on.press("down")
+            await on.sees("▶ plain")
+            await on.show(replace(listed, choices=tuple(reversed(listed.choices))))
+            assert "▶ plain" in on.text()
+            await on.press("up", "up")
+            assert "▶ plain" in on.text()
+            await on.press("end")
+            await on.sees("▶ miles-run-b")
+            await on.press("home")
+            await on.sees("▶ plain")
+
+    async def test_takes_turns_with_the_start_page(self, stage: StageMaker) -> None:
+        async with stage(fakes.empty()) as on:
+            await on.show(fakes.several())
+            await on.until(lambda: isinstance(on.app.screen, ChooseScreen))
+            await on.show(fakes.empty())
+            await on.until(lambda: isinstance(on.app.screen, StartScreen))
+            assert len(on.app.screen_stack) == 2

@@ -1,4 +1,4 @@
-"""A Docker engine of the tests' own: private data, a private socket, no network changed."""
+"""A Docker engine of the tests' own: private data, a private socket, a network of its own."""
 
 from __future__ import annotations
 
@@ -11,6 +11,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
+from box import Box, opened_box
 from docker_box import DockerBox
 
 _START_S = 60.0
@@ -25,38 +26,33 @@ def _engine() -> Iterator[DockerBox]:
             pytest.skip(f"needs {program}")
     # A socket's path is limited to 107 bytes, so not below pytest's own folders.
     folder = Path(tempfile.mkdtemp(prefix="mp", dir="/tmp"))
+    with opened_box() as inside:
+        box = DockerBox(host=f"unix://{folder}/docker.sock", box=inside)
+        inside.docker_host = box.host
+        daemon = _started(inside, folder)
+        try:
+            _wait_until_it_answers(box, daemon, folder / "log")
+            box.docker("import", f"{folder}/nothing.tar", box.image)
+            yield box
+        finally:
+            _remove_all(box)
+    shutil.rmtree(folder)
+
+
+def _started(inside: Box, folder: Path) -> subprocess.Popen[bytes]:
+    (folder / "nothing.tar").write_bytes(b"\0" * 1024)
     with (folder / "log").open("wb") as log:
-        daemon = subprocess.Popen(
-            [
-                "dockerd",
-                f"--data-root={folder}/data",
-                f"--exec-root={folder}/exec",
-                f"--pidfile={folder}/pid",
-                f"--host=unix://{folder}/docker.sock",
-                "--iptables=false",
-                "--bridge=none",
-                "--storage-driver=vfs",
-            ],
+        return inside.start(
+            "dockerd",
+            f"--data-root={folder}/data",
+            f"--exec-root={folder}/exec",
+            f"--pidfile={folder}/pid",
+            f"--host=unix://{folder}/docker.sock",
+            "--iptables=false",
+            "--storage-driver=vfs",
             stdout=log,
             stderr=log,
-            start_new_session=True,
         )
-    box = DockerBox(host=f"unix://{folder}/docker.sock")
-    try:
-        _wait_until_it_answers(box, daemon, folder / "log")
-        subprocess.run(
-            ["docker", "import", "-", box.image],
-            env={**os.environ, "DOCKER_HOST": box.host},
-            input=b"\0" * 1024,  # an archive of nothing
-            stdout=subprocess.DEVNULL,
-            check=True,
-        )
-        yield box
-    finally:
-        _stop(box, daemon)
-        for mounted in folder.glob("exec/netns/*"):  # dockerd leaves it behind
-            subprocess.run(["umount", mounted], check=False)
-        shutil.rmtree(folder)
 
 
 @pytest.fixture
@@ -79,14 +75,3 @@ def _wait_until_it_answers(box: DockerBox, daemon: subprocess.Popen[bytes], log:
 def _remove_all(box: DockerBox) -> None:
     if containers := box.docker("ps", "--all", "--quiet", check=False).split():
         box.docker("rm", "--force", *containers, check=False)
-
-
-def _stop(box: DockerBox, daemon: subprocess.Popen[bytes]) -> None:
-    if daemon.poll() is None:
-        _remove_all(box)
-        daemon.terminate()
-    try:
-        daemon.wait(30)
-    except subprocess.TimeoutExpired:
-        daemon.kill()
-        daemon.wait()

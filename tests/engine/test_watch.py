@@ -26,8 +26,8 @@ def run(docker_box: DockerBox, tmp_path: Path) -> Iterator[Path]:
         *("--num-rollout", "5000"),
     )
     with (tmp_path / "runs" / "plain.log").open("wb") as log:
-        client = subprocess.Popen(
-            ["docker", *words, *demo], stdout=log, stderr=subprocess.STDOUT, cwd=tmp_path
+        client = docker_box.box.start(
+            "docker", *words, *demo, stdout=log, stderr=subprocess.STDOUT, cwd=tmp_path
         )
     yield tmp_path
     docker_box.docker("kill", "run-a", check=False)
@@ -35,8 +35,7 @@ def run(docker_box: DockerBox, tmp_path: Path) -> Iterator[Path]:
 
 
 def test_a_run_in_a_container_is_watched_to_its_end(docker_box: DockerBox, run: Path) -> None:
-    argv = [sys.executable, "-m", "tui", "--log", str(run / "runs" / "plain.log")]
-    with Terminal(argv, DOCKER_HOST=docker_box.host) as terminal:
+    with docker_box.box.screen("--log", str(run / "runs" / "plain.log")) as terminal:
         terminal.shows("● RUNNING", "container run-a", "actor_train", "whole", "resumes")
         terminal.shows("of 5 000", "container-auto-remove", "runs/plain.log")
         docker_box.docker("kill", "run-a")
@@ -50,7 +49,7 @@ def test_a_container_whose_output_goes_nowhere_is_read_through_docker(
     words = docker_box.run_words("--detach", "--name=run-b", f"--volume={tmp_path}:/ckpt")
     demo = ("-m", "tui.demo", "--dir", "/tmp/demo", "--speed", "40", "--save", "/ckpt/run-b")
     docker_box.docker(*words, sys.executable, *demo, "--num-rollout", "5000")
-    argv = [sys.executable, "-m", "tui", "run-b"]
+    argv = docker_box.box.words(sys.executable, "-m", "tui", "run-b")
     env = {"DOCKER_HOST": docker_box.host, "XDG_STATE_HOME": str(tmp_path / "state")}
     with Terminal(argv, size=(100, 40), **env) as terminal:
         terminal.shows("● RUNNING", "run-b", "reward")

@@ -12,6 +12,7 @@ from dataclasses import replace
 from pathlib import Path
 
 import pytest
+from saved_index import index_of_one, index_of_shards
 
 from tui.model.checkpoint import Checkpoint, CheckpointState, CheckpointTree, Layout
 from tui.model.events import CheckpointsScanned
@@ -42,10 +43,15 @@ def save(root: Path, iteration: int, paths: tuple[str, ...] = FSDP_ORDER) -> Pat
         file = folder / path
         file.parent.mkdir(parents=True, exist_ok=True)
         meta = {"rollout_id": iteration - 1, "next_rollout_id": iteration, "world_size": 1}
-        file.write_text(json.dumps(meta) if path == "meta.json" else "x" * 10)
+        file.write_bytes(json.dumps(meta).encode() if path == "meta.json" else content(path))
         os.utime(file, (YESTERDAY + place, YESTERDAY + place))
     age(folder)
     return folder
+
+
+def content(path: str) -> bytes:
+    """What a save writes at a path: shards of ten bytes, and indexes that say so."""
+    return index_of_one(10) if path.endswith(".metadata") else b"x" * 10
 
 
 def age(folder: Path) -> None:
@@ -133,7 +139,7 @@ def test_a_save_is_followed_from_its_first_folder_to_the_tracker(tmp_path: Path)
     for path in FSDP_ORDER:
         target = tmp_path / "iter_0000004" / path
         target.parent.mkdir(parents=True, exist_ok=True)
-        target.write_text("{}" if path == "meta.json" else "x")
+        target.write_bytes(b"{}" if path == "meta.json" else content(path))
         newest = watch.newest()
         reasons.append(newest.reason)
         is_last = path == "meta.json"

@@ -6,7 +6,7 @@ from dataclasses import replace
 
 import pytest
 
-from tui.model.events import ContainerRead
+from tui.model.events import ContainerRead, ProbeMissed
 from tui.model.launch import Attachment, Container, Found
 from tui.model.reading import Absence, Known, Reading, Unknown, known
 from tui.model.snapshot import Snapshot
@@ -52,8 +52,9 @@ def watching(name: str) -> Snapshot:
 
 
 def look(probe: ContainerProbe, now: float, name: str = "run-a") -> Reading[Container]:
-    (event,) = probe.read(now, watching(name))
+    event, *missed = probe.read(now, watching(name))
     assert isinstance(event, ContainerRead)
+    assert bool(missed) is isinstance(event.container, Unknown)
     return event.container
 
 
@@ -106,11 +107,23 @@ def test_a_fault_forgets_nothing(docker: FakeDocker) -> None:
     probe = ContainerProbe(docker)
     look(probe, NOW)
     docker.answer = FAULT
-    assert look(probe, NOW + 2) == FAULT
+    look(probe, NOW + 2)
     docker.answer = NOT_THERE
     reading = look(probe, NOW + 4)
     assert isinstance(reading, Known)
     assert reading.value.image == "radixark/miles"
+
+
+def test_a_fault_tells_how_old_the_last_answer_is(docker: FakeDocker) -> None:
+    probe = ContainerProbe(docker)
+    docker.answer = FAULT
+    assert look(probe, NOW) == FAULT
+    docker.answer = RUNNING
+    look(probe, NOW + 2)
+    docker.answer = FAULT
+    _, missed = probe.read(NOW + 32, watching("run-a"))
+    assert isinstance(missed, ProbeMissed)
+    assert missed.fault.reason == "no permission for Docker; it was running 30 s ago"
 
 
 def test_the_same_name_started_again_is_seen(docker: FakeDocker) -> None:

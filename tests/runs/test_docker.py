@@ -296,9 +296,27 @@ def test_following_a_log_without_a_tty(fake: FakeEngine, engine: DockerEngine) -
     fake.containers["run-a"] = inspected()
     fake.logs = frame(2, b"step 11") + frame(1, b"other\n") + frame(2, b": {}\nend")
     text = b"".join(engine.follow_logs("run-a", NOW))
-    assert text == b"other\nstep 11: {}\nend\n"
-    _, query = fake.asked[-1]
+    assert text == b"other\nstep 11: {}\n"
+    (query,) = (query for path, query in fake.asked if path.endswith("/logs"))
     assert (query["follow"], query["since"]) == (["1"], [f"{NOW:.6f}"])
+    assert query["timestamps"] == ["1"]
+
+
+@pytest.mark.parametrize("status", ["exited", "dead"])
+def test_the_last_line_of_one_that_ended_may_be_open(
+    fake: FakeEngine, engine: DockerEngine, status: str
+) -> None:
+    fake.containers["run-a"] = inspected(State={"Status": status, "Running": False})
+    fake.logs = frame(1, b"one\nlast words")
+    assert b"".join(engine.follow_logs("run-a", NOW)) == b"one\nlast words\n"
+
+
+def test_what_there_is_can_be_read_without_waiting(fake: FakeEngine, engine: DockerEngine) -> None:
+    fake.containers["run-a"] = inspected()
+    fake.logs = frame(1, b"one\n")
+    assert b"".join(engine.follow_logs("run-a", NOW, follow=False)) == b"one\n"
+    (query,) = (query for path, query in fake.asked if path.endswith("/logs"))
+    assert query["follow"] == ["0"]
 
 
 def test_following_a_log_with_a_tty(fake: FakeEngine, engine: DockerEngine) -> None:

@@ -90,3 +90,44 @@ def test_an_endless_line_is_passed_on_in_pieces() -> None:
         held += 65_536 - len(piece)
         assert held <= LONGEST_LINE
     assert len(passed) + held == 64 * 65_536
+
+
+def stamped(second: int, text: bytes, stream: int = 1) -> bytes:
+    return frame(stream, b"2026-11-29T12:00:%02d.000000001Z %s" % (second, text))
+
+
+def unstamped(*pieces: bytes, now: float = 1_795_953_900.0) -> bytes:
+    frames = FrameDemultiplexer(stamped=True, clock=lambda: now)
+    return b"".join(map(frames.feed, pieces)) + frames.flush()
+
+
+@given(st.lists(st.integers(1, 40)))
+def test_what_a_rotation_replays_is_left_out_however_it_is_cut(sizes: list[int]) -> None:
+    stream = b"".join(
+        (
+            stamped(1, b"one\n"),
+            stamped(2, b"error\n", 2),
+            stamped(3, b"a long line: "),
+            stamped(3, b"its other piece\n"),
+            stamped(2, b"error\n", 2),
+            stamped(3, b"a long line: "),
+            stamped(3, b"its other piece\n"),
+            stamped(4, b"two\n"),
+            frame(3, b"engine error\n"),
+            frame(1, b"no stamp\n"),
+            frame(1, b"no stamp, and long enough to hold one\n"),
+        )
+    )
+    chunks, at = [], 0
+    for size in sizes:
+        chunks.append(stream[at : at + size])
+        at += size
+    assert unstamped(*chunks, stream[at:]) == (
+        b"one\nerror\na long line: its other piece\ntwo\nengine error\nno stamp\n"
+        b"no stamp, and long enough to hold one\n"
+    )
+
+
+def test_a_clock_set_back_silences_nothing() -> None:
+    pieces = (stamped(50, b"before\n"), stamped(10, b"after\n"), stamped(11, b"more\n"))
+    assert unstamped(*pieces, now=1_795_953_610.0) == b"before\nafter\nmore\n"

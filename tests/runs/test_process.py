@@ -14,10 +14,12 @@ import psutil
 import pytest
 from children import end_session
 
-from tui.model.reading import Absence, Known, Unknown
-from tui.runs.process import Driver, find_drivers, output_of
+from tui.model.reading import Absence, Known, Reading, Unknown, mapped
+from tui.runs.output import OutputFile, output_of
+from tui.runs.process import RunProcess, container_in, find_processes
 
 NOW = 1_795_956_000.0
+ID = "ab12" * 16
 SLEEPER = "import time\nprint('ready', flush=True)\ntime.sleep(600)\n"
 
 Start = Callable[[str], int]
@@ -60,21 +62,32 @@ def driver_below(shell: int) -> int | None:
     return None
 
 
-def found(pid: int) -> Driver:
-    (driver,) = [driver for driver in find_drivers(NOW) if driver.pid == pid]
+def found(pid: int) -> RunProcess:
+    (driver,) = [driver for driver in find_processes(NOW).drivers if driver.pid == pid]
     return driver
+
+
+def path_of(output: Reading[OutputFile]) -> Reading[str]:
+    return mapped(output, lambda file: file.path)
 
 
 def test_a_driver_that_prints_into_a_file(start: Start, tmp_path: Path) -> None:
     pid = start("exec PYTHON train.py --save /ckpt --wandb-key hidden1 > run.log 2>&1")
     driver = found(pid)
-    assert driver.output == Known(value=str(tmp_path / "run.log"), at=NOW)
+    log = tmp_path / "run.log"
+    assert path_of(driver.output) == Known(value=str(log), at=NOW)
+    assert isinstance(driver.output, Known)
+    assert driver.output.value.is_at(str(log))
+    assert not driver.output.value.is_at(str(tmp_path / "train.py"))
+    assert not driver.output.value.is_at(str(tmp_path / "none.log"))
     assert driver.cwd == str(tmp_path)
     assert driver.launch.save == "/ckpt"
     assert driver.argv[-1] == "hidden1"
     assert "hidden1" not in repr(driver)
     assert driver.started_at == psutil.Process(pid).create_time()
-    assert not driver.foreign_mounts
+    assert driver.ancestors[0] == psutil.Process(pid).ppid()
+    assert driver.inner_pid == pid
+    assert not driver.is_elsewhere
     assert not driver.demo
 
 
@@ -93,10 +106,10 @@ def test_the_log_behind_a_pipe(start: Start, tmp_path: Path, command: str) -> No
     log = Known(value=str(tmp_path / "run.log"), at=NOW)
 
     def connected() -> int | None:
-        return pid if output_of(pid, NOW) == log else None
+        return pid if path_of(output_of(pid, NOW)) == log else None
 
     assert wait_for(connected) == pid  # the shell starts both ends of a pipe in its own order
-    assert found(pid).output == log
+    assert path_of(found(pid).output) == log
 
 
 def test_a_deleted_log_is_said(start: Start, tmp_path: Path) -> None:
@@ -146,7 +159,7 @@ def test_a_forked_copy_is_no_driver_of_its_own(start: Start, tmp_path: Path) -> 
     (tmp_path / "train.py").write_text("import os, time\nos.fork()\ntime.sleep(600)\n")
     pid = start("exec PYTHON train.py > run.log 2>&1")
     (child,) = wait_for_children(pid)
-    pids = [driver.pid for driver in find_drivers(NOW)]
+    pids = [driver.pid for driver in find_processes(NOW).drivers]
     assert pid in pids
     assert child not in pids
 
@@ -156,13 +169,54 @@ def wait_for_children(pid: int) -> list[int]:
     return [child.pid for child in psutil.Process(pid).children()]
 
 
+def test_a_launcher_is_an_ancestor_of_its_driver(start: Start, tmp_path: Path) -> None:
+    (tmp_path / "scripts").mkdir()
+    (tmp_path / "scripts" / "run_qwen.py").write_text(
+        "import subprocess, sys\nsubprocess.run([sys.executable, 'train.py'])\n"
+    )
+    driver = found(start("exec PYTHON scripts/run_qwen.py --save /ckpt > run.log 2>&1"))
+    launchers = [each for each in find_processes(NOW).launchers if each.pid in driver.ancestors]
+    assert [launcher.launch.save for launcher in launchers] == ["/ckpt"]
+
+
+def test_a_docker_client(tmp_path: Path) -> None:
+    (tmp_path / "docker").symlink_to("/bin/sh")
+    (tmp_path / "run").write_text("sleep 600\n")
+    (tmp_path / "id").write_text(f"{ID}\n")
+    argv = ("./docker", "run", "--cidfile=id", "radixark/miles", "bash")
+    with (tmp_path / "plain.log").open("wb") as log:
+        shell = subprocess.Popen(argv, cwd=tmp_path, stdout=log, start_new_session=True)
+    try:
+        (client,) = [each for each in find_processes(NOW).clients if each.pid == shell.pid]
+    finally:
+        end_session(shell)
+    assert client.docker is not None
+    assert client.docker.container == ID
+    assert path_of(client.output) == Known(value=str(tmp_path / "plain.log"), at=NOW)
+
+
+@pytest.mark.parametrize(
+    ("cgroup", "container_id"),
+    [
+        (f"0::/system.slice/docker-{ID}.scope\n", ID),
+        (f"12:memory:/docker/{ID}\n0::/\n", ID),
+        (f"0::/kubepods.slice/pod1/cri-containerd-{ID}.scope\n", ID),
+        ("0::/user.slice/user-1000.slice/session-2.scope\n", ""),
+        (f"0::/docker/{ID}/init.scope\n", ID),
+        ("", ""),
+    ],
+)
+def test_the_container_of_a_cgroup(cgroup: str, container_id: str) -> None:
+    assert container_in(cgroup) == container_id
+
+
 def test_the_newest_comes_first(start: Start) -> None:
     older = start("exec PYTHON train.py > a.log 2>&1")
     started_at = psutil.Process(older).create_time()
     newer = older
     while newer == older or psutil.Process(newer).create_time() == started_at:
         newer = start("exec PYTHON train.py > b.log 2>&1")
-    pids = [driver.pid for driver in find_drivers(NOW) if driver.pid in (older, newer)]
+    pids = [driver.pid for driver in find_processes(NOW).drivers if driver.pid in (older, newer)]
     assert pids == [newer, older]
 
 
@@ -171,7 +225,7 @@ def test_a_look_alike_is_none() -> None:
         ["bash", "-c", "exec -a 'python3 train.py' sleep 600"], env={"PATH": os.environ["PATH"]}
     )
     try:
-        assert child.pid not in [driver.pid for driver in find_drivers(NOW)]
+        assert child.pid not in [driver.pid for driver in find_processes(NOW).drivers]
     finally:
         child.kill()
         child.wait()

@@ -171,3 +171,13 @@ def test_a_megatron_checkpoint_resumes_one_later() -> None:
     told = line_with(rows(holding(tree(megatron))), "59")
     assert "rollout 59" in told
     assert "resumes at rollout 60" in told
+
+
+@pytest.mark.parametrize("known_before", [True, False])
+def test_a_disk_that_does_not_answer_is_told(known_before: bool) -> None:
+    silence = Unknown(why=Absence.TIMED_OUT, reason="no answer for 14 s", at=NOW)
+    nothing = Unknown(why=Absence.MISSING, reason="nothing saved yet", at=NOW)
+    snapshot = replace(fakes.running(), missed={"checkpoints": silence})
+    if not known_before:
+        snapshot = replace(snapshot, checkpoints=nothing)
+    assert "no fresh look: no answer for 14 s" in text(rows(snapshot))

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import fakes
 import pytest
 from fake_box import ENGINE_URL, NOW, ROUTER_URL, engine_verdict, generating_engine, router
@@ -48,6 +50,16 @@ def test_a_working_engine_says_its_load() -> None:
     assert lines(rows(fakes.generating()))[2] == (
         "   tokens/s 3 120   running 48   queued 12   KV 72 %   last token 1 s ago   cache hits 61 %"
     )
+
+
+def test_one_that_answers_nothing_is_told_with_its_age() -> None:
+    silence = Unknown(why=Absence.TIMED_OUT, reason="no whole answer within 3 s", at=NOW - 8)
+    snapshot = fakes.generating()
+    tracks = tuple(
+        replace(track, probe=replace(track.probe, metrics=silence)) for track in snapshot.engines
+    )
+    told = text(rows(replace(snapshot, engines=tracks)))
+    assert "192.0.2.2:15000 answers nothing: no whole answer within 3 s, asked 8 s ago" in told
 
 
 @pytest.mark.parametrize("state", EngineState)

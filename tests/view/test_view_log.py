@@ -152,3 +152,9 @@ def test_a_line_without_a_time_keeps_its_column() -> None:
 
 def test_no_room_no_rows() -> None:
     assert log.rows(log_lines(), 80, 0, LOOK) == ()
+
+
+def test_a_log_that_cannot_be_looked_at_is_told_in_the_title() -> None:
+    silence = Unknown(why=Absence.TIMED_OUT, reason="no answer for 14 s", at=NOW)
+    snapshot = replace(fakes.running(), missed={"log": silence})
+    assert "no answer for 14 s" in log.title(snapshot, LOOK)

@@ -16,24 +16,27 @@ from tui.model.text import harmless
 from tui.view import (
     alerts,
     checkpoints,
+    choose,
     engines,
     footer,
     gpu,
     header,
     log,
     report,
+    runs,
     start,
     steps,
 )
 from tui.view.rows import Look, Row, plain, row_width
 
-PANES = (gpu, steps, engines, checkpoints, alerts, start)
+PANES = (gpu, steps, engines, checkpoints, alerts, start, choose)
 WIDTHS = st.integers(1, 250)
 HEIGHTS = st.integers(0, 60)
 LOOKS = st.builds(
     Look,
     ascii=st.booleans(),
     selected_iteration=st.none() | st.integers(0, 80),
+    selected_run=st.none() | st.just("4100"),
     utc_offset_s=st.integers(-50_400, 50_400),
 )
 
@@ -49,6 +52,8 @@ def everything(
     yield "header", header.rows(snapshot, width, height, look), height
     yield "log", log.rows(snapshot.lines, width, height, look, query="e", scroll=1), height
     yield "log summary", (log.summary(snapshot, width, look),), 1
+    seen = [(run, snapshot) for run in snapshot.choices]
+    yield "runs", runs.rows(seen, snapshot.attachment.notes, width, look), 10_000
     yield "report", report.rows(snapshot, width, look), 10_000
     yield "footer", (footer.row((("q", "quit"), ("?", "help")), width, look, cpu_ratio=0.01),), 1
 
@@ -100,4 +105,5 @@ def test_a_snapshot_of_nothing_says_that_it_knows_nothing() -> None:
 def test_titles_begin_with_the_name_of_the_pane(module: ModuleType) -> None:
     name = module.__name__.rpartition(".")[2]
     first = module.title(running(), Look()).split(" · ")[0].lower()
-    assert first == {"start": "no run found"}.get(name, name)
+    others = {"start": "no run found", "choose": "0 runs on this machine"}
+    assert first == others.get(name, name)

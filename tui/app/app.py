@@ -18,6 +18,7 @@ from textual.binding import BindingType
 from textual.command import Provider
 from textual.driver import Driver
 from textual.message import Message
+from textual.notifications import SeverityLevel
 from textual.screen import Screen
 from textual.timer import Timer
 
@@ -28,6 +29,7 @@ from tui.app.leaving import Leaving
 from tui.app.options import ScreenOptions
 from tui.app.paint import Paint
 from tui.app.palette import CommandSearch
+from tui.app.screens.choose import ChooseScreen
 from tui.app.screens.help import HelpScreen
 from tui.app.screens.main import MainScreen
 from tui.app.screens.painted import PaintedScreen
@@ -38,6 +40,7 @@ from tui.app.themes import Theme, Themes
 from tui.app.trim import trimmed
 from tui.model.launch import Attachment
 from tui.model.snapshot import Snapshot
+from tui.model.text import harmless
 from tui.view.rows import Look
 
 _BEHIND_BYTES = 4096
@@ -127,12 +130,14 @@ class MilepostApp(App[None], inherit_bindings=False):
                 screen.show(self._newest, look)
 
     async def _choose_screen(self) -> None:
-        """The start page for a person who has nothing to watch, the panes for all others."""
-        found = something_found(self._newest.attachment)
-        if found and isinstance(self.screen, StartScreen):
+        """The panes when there is something to watch; else the list, or the start page."""
+        wanted = _suited_screen(self._newest)
+        if isinstance(self.screen, wanted):
+            return
+        if isinstance(self.screen, StartScreen | ChooseScreen):
             await self.pop_screen()
-        elif not found and isinstance(self.screen, MainScreen):
-            await self.push_screen(self._made(StartScreen))
+        if wanted is not MainScreen and isinstance(self.screen, MainScreen):
+            await self.push_screen(self._made(wanted))
 
     # Textual's side
 
@@ -149,6 +154,21 @@ class MilepostApp(App[None], inherit_bindings=False):
         with painting:
             super()._display(screen, update)
 
+    def notify(
+        self,
+        message: str,
+        *,
+        title: str = "",
+        severity: SeverityLevel = "information",
+        timeout: float | None = None,
+        markup: bool = False,
+    ) -> None:
+        """A toast. It may quote a file's name or what a file says: text, never markup or more."""
+        text = "\n".join(map(harmless, message.split("\n")))
+        super().notify(
+            text, title=harmless(title), severity=severity, timeout=timeout, markup=markup
+        )
+
     def on_mount(self) -> None:
         self.set_interval(_LOOK_AT_TERMINAL_S, self._leave_if_hung_up)
         if self._themes.faults:
@@ -163,6 +183,11 @@ class MilepostApp(App[None], inherit_bindings=False):
     def _leave_if_hung_up(self) -> None:
         if isinstance(self._driver, Terminal) and self._driver.gone:
             self.leave(Leaving.HUNG_UP)
+
+    def on_choose_screen_chosen(self, message: ChooseScreen.Chosen) -> None:
+        """Its panes come with the next snapshot."""
+        self._source.attach(message.run.attachment)
+        self.notify(f"Watching {message.run.attachment.name}", markup=False, timeout=2)
 
     # Commands
 
@@ -203,6 +228,12 @@ class MilepostApp(App[None], inherit_bindings=False):
         return screen(self.keys, self.paint, read_only=self.options.read_only)
 
 
+def _suited_screen(snapshot: Snapshot) -> type[PaintedScreen]:
+    if something_found(snapshot.attachment):
+        return MainScreen
+    return ChooseScreen if snapshot.choices else StartScreen
+
+
 def something_found(attachment: Attachment) -> bool:
     """Whether there is anything to watch."""
     found = (
@@ -210,6 +241,7 @@ def something_found(attachment: Attachment) -> bool:
         attachment.checkpoints,
         attachment.container,
         attachment.driver_pid,
+        attachment.job,
         *attachment.engines,
     )
     return any(thing is not None for thing in found)

@@ -21,6 +21,8 @@ class Where(StrEnum):
     HELP = "help"
     START = "start"
     """The screen of a person who has no run."""
+    CHOICE = "choice"
+    """The list of runs, where there are several."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -162,6 +164,15 @@ COMMANDS = (
         sentence="Start a simulated run and watch it.",
         action="screen.demo",
         where=Where.START,
+        footer_rank=0,
+    ),
+    Command(
+        name="choose",
+        keys=("enter",),
+        label="watch it",
+        sentence="Watch the run under the cursor.",
+        action="screen.choose",
+        where=Where.CHOICE,
         footer_rank=0,
     ),
     Command(

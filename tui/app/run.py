@@ -19,6 +19,7 @@ from tui.app.noise import held_back
 from tui.app.options import ScreenOptions
 from tui.app.source import SnapshotSource
 from tui.errors import UsageError
+from tui.model.text import harmless
 
 if TYPE_CHECKING:
     from tui.app.app import MilepostApp
@@ -58,7 +59,8 @@ def run_app(source: SnapshotSource, options: ScreenOptions) -> int:
         code = asyncio.run(_until_left(app))
         _stop(source)
     if held.lines and code != Leaving.HUNG_UP:
-        sys.stderr.write("".join(f"{line}\n" for line in list(held.lines)[-_TOLD_LINES:]))
+        told = (harmless(line) for line in list(held.lines)[-_TOLD_LINES:])
+        sys.stderr.write("".join(f"{line}\n" for line in told))
     return code
 
 

@@ -20,6 +20,7 @@ from textual.events import Paste
 from textual.message import Message
 
 from tui.app.outlet import Outlet
+from tui.app.pasted import PasteGuard
 from tui.model.text import harmless
 
 _CUT_SHORT = "\x18"
@@ -118,7 +119,7 @@ class Terminal(LinuxDriver):
         """
         assert self._wake is not None
         parser = XTermParser(self._debug)
-        decoder = getincrementaldecoder("utf-8")("replace")
+        decoder, guard = getincrementaldecoder("utf-8")("replace"), PasteGuard()
         poll = select.poll()
         poll.register(self.fileno, select.POLLIN)
         poll.register(self._wake, select.POLLIN)
@@ -127,8 +128,9 @@ class Terminal(LinuxDriver):
                 sent = self._received()
                 if not sent:
                     return  # `gone` tells the app, which leaves in order
-                # An empty text would be the end to the parser; half a character decodes to that.
-                for message in parser.feed(text) if (text := decoder.decode(sent)) else ():
+                text = guard.feed(decoder.decode(sent))
+                # To the parser an empty text is the end; here it is half a character.
+                for message in parser.feed(text) if text else ():
                     self.process_message(message)
             for message in parser.tick():
                 self.process_message(message)

@@ -24,6 +24,8 @@ class StoredItem:
     """`float32`, `bfloat16`, …; empty for an object that is no tensor."""
     shape: tuple[int, ...] = ()
     """Of this chunk."""
+    transforms: tuple[str, ...] = ()
+    """What the writer did to the zip, such as compressing it: with any, no zip lies there."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -8,15 +8,19 @@ from collections.abc import Sequence
 
 from tui.cli.arguments import parsed
 from tui.errors import ExitCode, MilepostError
+from tui.model.text import harmless
 
 
 def run(argv: Sequence[str]) -> int:
     """Run one command; returns its exit code. Errors for a person go to stderr."""
     try:
         arguments = parsed(argv)
-        return int(arguments.command(arguments))
+        code = int(arguments.command(arguments))
+        sys.stdout.flush()
     except MilepostError as refusal:
-        print(f"milepost: {refusal}", file=sys.stderr)
+        # A message may quote what was typed, a file's name or a container's.
+        lines = (harmless(line) for line in f"milepost: {refusal}".split("\n"))
+        print("\n".join(lines), file=sys.stderr)
         return int(refusal.exit_code)
     except KeyboardInterrupt:
         return 130
@@ -24,3 +28,5 @@ def run(argv: Sequence[str]) -> int:
         # The reader went away (`milepost status | head`): what is left to print has no reader.
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         return int(ExitCode.WELL)
+    else:
+        return code

@@ -15,7 +15,8 @@ _OVERVIEW = """\
 Watch a long Miles run from a terminal: is it moving, is the box well, are the engines
 alive, and what would a crash cost now.
 
-  milepost                      watch the one run on this machine
+  milepost                      watch the one run on this machine, or choose one
+  milepost runs                 what runs here, and how it was found
   milepost --log runs/plain.log --checkpoints /data/ckpt/run-a
   milepost demo                 a simulated run, no GPU, Docker or Miles needed
   milepost demo --fault stall@3
@@ -26,6 +27,7 @@ _EPILOG = """\
 commands:
   (none)    open the screen            demo      watch a simulated run
   status    one reading                explain   say what a finished or copied log tells
+  runs      what runs on this machine
 
 exit codes: 0 well, 1 milepost failed, 2 usage, 3 degraded, 4 stalled, 5 ended badly,
 6 nothing found, 7 cannot tell
@@ -71,7 +73,7 @@ def parsed(argv: Sequence[str]) -> Arguments:
         UsageError: it cannot be understood.
     """
     words = list(argv)
-    builders = {"demo": _demo, "status": _status, "explain": _explain}
+    builders = {"demo": _demo, "status": _status, "explain": _explain, "runs": _runs}
     if words and words[0] in builders:
         return builders[words[0]]().parse_args(words[1:], namespace=Arguments())
     return _watch().parse_args(words, namespace=Arguments())
@@ -153,10 +155,22 @@ def _explain() -> _Parser:
     return parser
 
 
+def _runs() -> _Parser:
+    parser = _parser(
+        "runs",
+        "List the runs on this machine, where each value was found, and what could not be read.\n"
+        "Looked at: containers, processes, Ray jobs. Exit code 0 when there is one, 6 when not.",
+    )
+    parser.add_argument("--json", action="store_true", help="a versioned JSON document on stdout")
+    parser.add_argument("--config", type=Path, help=argparse.SUPPRESS)
+    parser.set_defaults(command=commands.runs)
+    return parser
+
+
 def _target_options(parser: argparse.ArgumentParser) -> None:
     group = parser.add_argument_group("what to watch (each overrides what is found)")
     group.add_argument(
-        "run", nargs="?", metavar="RUN", help="a container's name, a driver's pid, or a log file"
+        "run", nargs="?", metavar="RUN", help="a container, a pid, a Ray job's id, or a log file"
     )
     group.add_argument("--log", type=Path, metavar="FILE", help="the run's log file")
     group.add_argument("--checkpoints", type=Path, metavar="DIR", help="its save folder")

@@ -6,19 +6,22 @@ import json
 import sys
 import tempfile
 import time
+from collections.abc import Mapping
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from tui.attach import Target, attached, has_target
+from tui.attach import Finding, Target, all_runs, attached, found, has_target
 from tui.config import Config, checked_interval_s, load_config
 from tui.demo import faults
 from tui.demo.launch import DemoRun, start
-from tui.errors import NothingFoundError, UsageError
-from tui.model.document import exit_code_of, status_document
+from tui.errors import ExitCode, NothingFoundError, UsageError
+from tui.model.document import exit_code_of, runs_document, status_document
 from tui.model.launch import Attachment, Found
 from tui.model.snapshot import Snapshot
-from tui.watch import monitor_of
+from tui.model.text import harmless
+from tui.watch import glanced, monitor_of
 
 if TYPE_CHECKING:
     from tui.app.options import ScreenOptions
@@ -27,7 +30,7 @@ if TYPE_CHECKING:
 STATUS_DEADLINE_S = 8.0
 DEMO_SPEED, DEMO_SEED = 10.0, 7
 _DEMO_FLOOR_S = 12.0
-"""Engines are asked for their metrics every ten seconds, at any speed."""
+"""Engines are asked for their metrics every ten seconds, folders every five, at any speed."""
 SPEED_LIMITS = (0.01, 10_000.0)
 
 
@@ -35,7 +38,7 @@ def watch(arguments: Arguments) -> int:
     """Open the screen."""
     config = _config(arguments)
     target = _target(arguments)
-    return _screen(attached(target, at=time.time()), config, target)
+    return _screen(found(target, at=time.time()), config, target)
 
 
 def demo(arguments: Arguments) -> int:
@@ -58,9 +61,26 @@ def status(arguments: Arguments) -> int:
     config = _config(arguments)
     attachment = attached(_target(arguments), at=time.time())
     if not has_target(attachment):
-        raise NothingFoundError("no Miles run was found", "\n".join(attachment.notes))
+        hint = "or name the log: milepost status --log FILE --checkpoints DIR"
+        raise NothingFoundError("no Miles run was found", "\n".join((*attachment.notes, hint)))
     monitor = monitor_of(attachment, config, at=time.time())
     return _told(monitor.once(deadline_s=STATUS_DEADLINE_S), as_json=arguments.json)
+
+
+def runs(arguments: Arguments) -> int:
+    """List what runs here."""
+    config = _config(arguments)
+    now = time.time()
+    listed, notes = all_runs(now)
+    with ThreadPoolExecutor(max_workers=max(1, len(listed))) as pool:
+        seen = tuple(pool.map(lambda run: glanced(run, config, at=now), listed))
+    if arguments.json:
+        _print_json(runs_document(seen, notes))
+    else:
+        from tui.cli.printing import print_runs
+
+        print_runs(seen, notes)
+    return int(ExitCode.WELL if listed else ExitCode.NOTHING_FOUND)
 
 
 def explain(arguments: Arguments) -> int:
@@ -85,11 +105,13 @@ def demo_epilog() -> str:
     return "faults:\n" + "\n".join(lines)
 
 
-def _screen(attachment: Attachment, config: Config, target: Target) -> int:
+def _screen(finding: Finding, config: Config, target: Target) -> int:
     from tui.app.leaving import Leaving
     from tui.app.run import run_app
 
-    monitor = monitor_of(attachment, config, at=time.time(), target=target)
+    monitor = monitor_of(
+        finding.attachment, config, at=time.time(), target=target, choices=finding.choices
+    )
     code = run_app(monitor, _screen_options(config))
     if code != Leaving.DEMO_REQUESTED:
         return code
@@ -115,7 +137,7 @@ def demo_config(config: Config, speed: float) -> Config:
         config.limits,
         stall_floor_s=max(_DEMO_FLOOR_S, config.limits.stall_floor_s / speed),
         engine_silent_s=max(_DEMO_FLOOR_S, config.limits.engine_silent_s / speed),
-        work_at_risk_s=config.limits.work_at_risk_s / speed,
+        work_at_risk_s=max(_DEMO_FLOOR_S, config.limits.work_at_risk_s / speed),
     )
     return replace(config, limits=limits)
 
@@ -163,23 +185,30 @@ def demo_attachment(run: DemoRun) -> Attachment:
 
 def _headless(run: DemoRun) -> int:
     """Say where it is, and stay until it ends or is interrupted."""
-    print(f"log          {run.log}")
-    print(f"checkpoints  {run.checkpoints}")
-    print(f"save trigger {run.save_trigger}")
-    print(f"pid          {run.pid}")
-    print(f"watch it: milepost --log {run.log} --checkpoints {run.checkpoints}", flush=True)
+    lines = (
+        f"log          {run.log}",
+        f"checkpoints  {run.checkpoints}",
+        f"save trigger {run.save_trigger}",
+        f"pid          {run.pid}",
+        f"watch it: milepost --log {run.log} --checkpoints {run.checkpoints}",
+    )
+    print("\n".join(map(harmless, lines)), flush=True)
     return run.process.wait()
 
 
 def _told(snapshot: Snapshot, *, as_json: bool) -> int:
     if as_json:
-        json.dump(status_document(snapshot), sys.stdout, ensure_ascii=True, allow_nan=False)
-        sys.stdout.write("\n")
+        _print_json(status_document(snapshot))
     else:
         from tui.cli.printing import print_report
 
         print_report(snapshot)
     return exit_code_of(snapshot)
+
+
+def _print_json(document: Mapping[str, object]) -> None:
+    json.dump(document, sys.stdout, ensure_ascii=True, allow_nan=False)
+    sys.stdout.write("\n")
 
 
 def _target(arguments: Arguments) -> Target:

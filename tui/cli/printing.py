@@ -6,13 +6,16 @@ import os
 import shutil
 import sys
 import time
+from collections.abc import Iterable, Sequence
 from types import TracebackType
 
 from rich.console import Console
 from rich.text import Text
 
+from tui.model.launch import ListedRun
 from tui.model.snapshot import Snapshot
-from tui.view import report
+from tui.model.text import harmless
+from tui.view import report, runs
 from tui.view.rows import Look, Role, Row
 
 _STYLES = {
@@ -39,17 +42,31 @@ class _Console(Console):
 
 def print_report(snapshot: Snapshot) -> None:
     """The report of a snapshot on stdout."""
-    width = max(_NARROWEST, min(_WIDEST, shutil.get_terminal_size((100, 24)).columns))
     look = Look(ascii=not _is_utf8(), utc_offset_s=_utc_offset_s(snapshot))
+    _print_rows(report.rows(snapshot, _width(), look))
+
+
+def print_runs(seen: Sequence[tuple[ListedRun, Snapshot]], notes: Sequence[str]) -> None:
+    """The runs of this machine on stdout."""
+    _print_rows(runs.rows(seen, notes, _width(), Look(ascii=not _is_utf8())))
+
+
+def _width() -> int:
+    return max(_NARROWEST, min(_WIDEST, shutil.get_terminal_size((100, 24)).columns))
+
+
+def _print_rows(rows: Iterable[Row]) -> None:
     console = _Console(highlight=False, soft_wrap=True, markup=False, emoji=False)
-    for row in report.rows(snapshot, width, look):
+    for row in rows:
         console.print(_text(row))
 
 
 def _text(row: Row) -> Text:
     text = Text()
     for span in row:
-        text.append(span.text, style=_STYLES.get(span.role, ""))
+        # Whatever a view lets through: nothing but printable characters is printed.
+        printable = span.text if span.text.isprintable() else harmless(span.text)
+        text.append(printable, style=_STYLES.get(span.role, ""))
     return text
 
 

@@ -38,6 +38,8 @@ class FileSeen:
     size_bytes: int
     written_at: float
     """Modification time."""
+    inode: int = 0
+    """Another number under the same name is another file."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -99,6 +101,12 @@ def tracked_name(tracker: str | None) -> str | None:
 def data_state_of(name: str) -> int | None:
     """The rollout after which a data source's position was saved, by its file's name."""
     found = _DATA_STATE.fullmatch(name)
+    return int(found[1]) if found else None
+
+
+def rank_of(path: str) -> int | None:
+    """Which rank wrote a shard, by its name."""
+    found = _SHARD.fullmatch(path.rpartition("/")[2])
     return int(found[1]) if found else None
 
 

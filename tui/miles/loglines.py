@@ -1,8 +1,8 @@
 """From log lines to events: what a Miles run's output states, and nothing it does not.
 
 A model's answer can hold anything, whole log lines included. So a line counts only in the form
-of the process that printed it; and what follows a record of free text counts only if its stamp
-fits the clock, which the text of an answer cannot know.
+of the process that printed it; what follows free text in its line is text; and the lines after it
+count again from the first whose stamp fits the log's, which the text of an answer cannot know.
 """
 
 from __future__ import annotations
@@ -32,7 +32,8 @@ from tui.model.text import harmless
 _FREE_TEXT = ("First rollout sample", "Finish rollout", "example data:", "text_preview=")
 _SHOWN_LIMIT = 2000
 _PARSED_LIMIT = 1 << 18
-_CLOCK_SLACK_S = 5.0
+_AHEAD_LIMIT_S = 6 * 3600.0
+"""No record comes so much later than all before it: an answer that guesses at the date does."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -53,7 +54,9 @@ class LogParser:
         self._source: tuple[str, int | None] = ("", None)
         """Whose bar an unprefixed line continues: Ray prints the prefix on a line of its own."""
         self._free_text: dict[int | None, float] = {}
-        """Processes whose last record was free text, with that record's time."""
+        """Processes whose last record was free text, with that record's stamp."""
+        self._newest_stamp = 0.0
+        """Of Miles' records."""
         self._traceback: set[int | None] = set()
         self._job_id = ""
         self._replaying = False
@@ -68,10 +71,14 @@ class LogParser:
         text = text[:_PARSED_LIMIT]
         events: list[Event] = []
         record: Record | None = None
+        is_text = False
         for part in _parts(text):
             record = self._record(part)
-            at = self.clock.at(record.stamp, arrival, record.form.value)
-            events += self._events(record, at)
+            is_text = is_text or self._is_forged(record)
+            at = self.clock.at(None if is_text else record.stamp, arrival, record.form.value)
+            if not is_text:
+                events += self._events(record, at)
+                is_text = self._begins_text(record)
         if record is None:
             return Parsed()
         line = self._line(record, events) if self.with_lines else None
@@ -86,8 +93,6 @@ class LogParser:
         return record
 
     def _events(self, record: Record, at: float) -> list[Event]:
-        if self._is_forged(record, at):
-            return []
         if record.form is Form.BARE:
             return self._bare(record, at)
         self._traceback.discard(record.pid)
@@ -102,20 +107,29 @@ class LogParser:
         found = messages.print_events(record, at)
         return found or self._clues(record, at)
 
-    def _is_forged(self, record: Record, at: float) -> bool:
+    def _is_forged(self, record: Record) -> bool:
         since = self._free_text.get(record.pid)
         if since is None:
             return False
         if record.form is Form.BARE:
             return record.pid is not None or not messages.is_job_line(record.message, self._job_id)
-        if at < since or (self.clock.last_at or at) > at + _CLOCK_SLACK_S:
+        latest = max(self._newest_stamp, since) + _AHEAD_LIMIT_S
+        if record.stamp is None or not since <= record.stamp <= latest:
             return True
         del self._free_text[record.pid]
         return False
 
+    def _begins_text(self, record: Record) -> bool:
+        if record.form is not Form.MILES or record.stamp is None:
+            return False
+        self._newest_stamp = max(self._newest_stamp, record.stamp)
+        is_text = any(mark in record.message[:200] for mark in _FREE_TEXT)
+        if is_text:
+            self._free_text[record.pid] = record.stamp
+        return is_text
+
     def _miles(self, record: Record, at: float) -> list[Event]:
         if any(mark in record.message[:200] for mark in _FREE_TEXT):
-            self._free_text[record.pid] = at
             return []
         found = messages.miles_events(record, at)
         if found and not isinstance(found[0], RetriesExhausted):

@@ -14,7 +14,6 @@ def telling(lines: Iterable[bytes]) -> list[bytes]:
     return [
         line
         for line in lines
-        if b" batch, #" not in line
-        and b'HTTP/1.1"' not in line
-        and (b"%|" not in line or b".py:" in line)
+        if b".py:" in line  # a record of Miles, which may hold an answer with any of these in it
+        or (b" batch, #" not in line and b'HTTP/1.1"' not in line and b"%|" not in line)
     ]

@@ -10,13 +10,14 @@ from __future__ import annotations
 import math
 import types
 import typing
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import fields, is_dataclass, replace
 from enum import Enum
 from functools import cache
 from typing import Any
 
 from tui.errors import ExitCode
+from tui.model.launch import ListedRun
 from tui.model.reading import Known, Unknown
 from tui.model.snapshot import RunState, Snapshot
 
@@ -62,6 +63,26 @@ def status_document(snapshot: Snapshot) -> dict[str, Any]:
     """The document without what only a screen needs: log lines and sampled history."""
     story = replace(snapshot.story, series={})
     return document(replace(snapshot, lines=(), history={}, story=story))
+
+
+def runs_document(
+    seen: Sequence[tuple[ListedRun, Snapshot]], notes: Sequence[str]
+) -> dict[str, Any]:
+    """The runs of a machine, each with what a glance at it told."""
+    return {
+        "milepost": VERSION,
+        "runs": [
+            {
+                **_encoded(run),
+                "verdict": snapshot.verdict.state.value,
+                "rollout": snapshot.story.rollout,
+                "num_rollout": snapshot.story.launch.num_rollout,
+                "engines": [engine.url for engine in snapshot.story.engines if engine.url],
+            }
+            for run, snapshot in seen
+        ],
+        "looked_for": list(notes),
+    }
 
 
 def snapshot_of(parsed: Mapping[str, Any]) -> Snapshot:

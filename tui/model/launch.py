@@ -56,11 +56,29 @@ class Attachment:
     engines: tuple[Found, ...] = ()
     container: Found | None = None
     driver_pid: Found | None = None
+    job: Found | None = None
+    """Submission id of the Ray job."""
     launch: LaunchArgs = LaunchArgs()
     read_only: bool = False
     demo: bool = False
     notes: tuple[str, ...] = ()
     """What was looked for and not found, or not readable, each with its remedy."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ListedRun:
+    """One of the runs on this machine, to choose from."""
+
+    handle: str
+    """What `milepost RUN` takes for it."""
+    attachment: Attachment
+    state: str
+    """What can be told without its log, such as `running` or `paused`."""
+    started_at: float = 0.0
+    """Epoch seconds, 0.0 when nothing says it."""
+    log_written_at: float = 0.0
+    found_by: tuple[str, ...] = ()
+    """Each thing that was seen of it, such as `container run-a` and `driver, process 4242`."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -84,7 +84,11 @@ def _attached(snapshot: Snapshot, event: events.Attached) -> Snapshot:
     story = snapshot.story
     if launch.argv and not story.launch.argv:
         story = replace(story, launch=launch, backend=story.backend or launch.backend)
-    return replace(snapshot, attachment=event.attachment, story=story)
+    return replace(snapshot, attachment=event.attachment, choices=(), story=story)
+
+
+def _runs_found(snapshot: Snapshot, event: events.RunsFound) -> Snapshot:
+    return replace(snapshot, choices=event.runs)
 
 
 def _gpus_read(snapshot: Snapshot, event: events.GpusRead) -> Snapshot:
@@ -241,6 +245,7 @@ def _folded(lines: list[LogLine], line: LogLine) -> bool:
 _READINGS: Mapping[type[events.Event], Fold] = {
     events.TimePassed: _time_passed,
     events.Attached: _attached,
+    events.RunsFound: _runs_found,
     events.GpusRead: _gpus_read,
     events.MemoryRead: _memory_read,
     events.DiskRead: _disk_read,

@@ -9,7 +9,7 @@ from enum import StrEnum
 from tui.model.checkpoint import CheckpointTree
 from tui.model.engine import EngineTrack, EngineVerdict, RouterProbe
 from tui.model.gpu import GpuReport
-from tui.model.launch import Attachment, Container, ProcessTree
+from tui.model.launch import Attachment, Container, ListedRun, ProcessTree
 from tui.model.memory import Disk, Memory
 from tui.model.progress import LogLine, Story
 from tui.model.reading import NOT_ASKED, Reading, Unknown
@@ -241,6 +241,8 @@ class Snapshot:
     now: float = 0.0
     """Epoch seconds; never goes back."""
     attachment: Attachment = Attachment()
+    choices: tuple[ListedRun, ...] = ()
+    """Several runs, one of which a person has to choose before there is one to watch."""
     limits: Limits = Limits()
     story: Story = Story()
     log: LogStatus = LogStatus()

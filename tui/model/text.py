@@ -19,8 +19,14 @@ _ESCAPES = re.compile(
 )
 _BARE_COLOUR = re.compile(r"\[(?:\d{1,3}(?:;\d{1,3}){0,4})m")
 _HARMFUL = re.compile(
-    "[\x00-\x08\x0b-\x1f\x7f-\x9f\u00ad\u061c\u180e\u200b-\u200f\u2028-\u202e\u2060-\u206f\ufe00-\ufe0f\ufeff\ufff9-\ufffb\U000e0000-\U000e0fff\ud800-\udfff]"
+    "[\x00-\x08\x0b-\x1f\x7f-\x9f\u00ad\u0600-\u0605\u061c\u06dd\u070f\u0890\u0891\u08e2\u180e"
+    "\u200b-\u200f\u2028-\u202e\u2060-\u206f\ufe00-\ufe0f\ufeff\ufff9-\ufffb\ud800-\udfff"
+    "\U000110bd\U000110cd\U00013430-\U0001343f\U0001bca0-\U0001bca3\U0001d173-\U0001d17a"
+    "\U000e0000-\U000e0fff]"
 )
+_MARKS = "[\u0300-\u036f\u0483-\u0489\u1ab0-\u1aff\u1dc0-\u1dff\u20d0-\u20ff\ufe20-\ufe2f]"
+_STACK = re.compile(f"({_MARKS}{{4}}){_MARKS}+")
+"""Marks of no script in particular, more of them on one letter than any writing needs."""
 _DROPPED = frozenset("\u200d\ufe0e\ufe0f\u00ad")
 """Joiners and variation selectors: the characters beside them are shown, each by itself."""
 
@@ -37,7 +43,7 @@ def harmless(text: str) -> str:
     cleaned = _ESCAPES.sub("", text).replace("\t", "    ").replace("\n", " ")
     if cleaned.isascii() and cleaned.isprintable():
         return cleaned
-    return _HARMFUL.sub(_visible, cleaned)
+    return _STACK.sub(r"\1", _HARMFUL.sub(_visible, cleaned))
 
 
 def _visible(match: re.Match[str]) -> str:

@@ -10,7 +10,8 @@ import time
 from collections.abc import Sequence
 from dataclasses import replace
 
-from tui.model.events import ContainerRead, Event
+from tui.model.events import ContainerRead, Event, ProbeMissed
+from tui.model.judge.words import span
 from tui.model.launch import Container
 from tui.model.reading import Absence, Known, Reading, Unknown, known
 from tui.model.snapshot import Snapshot
@@ -44,11 +45,23 @@ class ContainerProbe:
             reading = self._gone(now)
         if isinstance(reading, Known):
             self._last = reading
-        return (ContainerRead(at=now, container=reading),)
+            return (ContainerRead(at=now, container=reading),)
+        fault = self._with_age(reading, now)
+        return (
+            ContainerRead(at=now, container=fault),
+            ProbeMissed(at=now, probe=self.name, fault=fault),
+        )
 
     def close(self) -> None:
         """Let the engine go."""
         self._engine.close()
+
+    def _with_age(self, fault: Unknown, now: float) -> Unknown:
+        """With what was known last: how old that is."""
+        if self._last is None:
+            return fault
+        seen = f"{self._last.value.status} {span(now - self._last.at)} ago"
+        return replace(fault, reason=f"{fault.reason}; it was {seen}")
 
     def _gone(self, now: float) -> Reading[Container]:
         if self._last is None:

@@ -5,8 +5,9 @@ The copy is what the log probe follows, and what is left when `--rm` takes the c
 
 from __future__ import annotations
 
+import fcntl
 import threading
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from pathlib import Path
 
 from tui.model.events import Event, LogUnreadable
@@ -15,12 +16,16 @@ from tui.model.snapshot import Snapshot
 from tui.runs.docker import DockerEngine
 
 FIRST_PAUSE_S, LONGEST_PAUSE_S = 1.0, 30.0
+END_BYTES = 1 << 14
+"""By so much of its end a copy is found again in the container's output."""
+_LF = ord("\n")
 
 
 class ContainerLogProbe:
     """Copies one container's output for as long as it runs.
 
-    What an earlier copy holds already is skipped by its length, so nothing is doubled.
+    The engine may restart, and drops the oldest output where its size is limited: so each new
+    stream is taken up behind the bytes that end the copy. Of several milepost one copies.
     """
 
     name = "container log"
@@ -57,30 +62,81 @@ class ContainerLogProbe:
         self._closing.set()
 
     def _run(self) -> None:
-        pause_s = FIRST_PAUSE_S
+        pause_s, is_whole = FIRST_PAUSE_S, False
         while not self._closing.is_set():
             try:
-                self._copy_all()
+                if not is_whole or self._engine.is_running(self._container_id, 0.0):
+                    pause_s = FIRST_PAUSE_S if self._copy_new() else pause_s
+                    is_whole = not self._engine.is_running(self._container_id, 0.0)
             except FileNotFoundError:
                 return
+            except BlockingIOError:
+                is_whole = False  # another milepost copies
             except OSError as error:
                 self._fault = f"the container's output: {error}"
-                self._closing.wait(pause_s)
-                pause_s = min(LONGEST_PAUSE_S, 2 * pause_s)
-            else:
-                # The stream also ends when the engine restarts: ask for all of it again.
-                self._closing.wait(pause_s)
-                pause_s = min(LONGEST_PAUSE_S, 2 * pause_s)
+            self._closing.wait(pause_s)
+            pause_s = min(LONGEST_PAUSE_S, 2 * pause_s)
 
-    def _copy_all(self) -> None:
-        """The output from its beginning, without the bytes that the copy holds already."""
+    def _copy_new(self) -> bool:
+        """Copy what the copy lacks until the stream ends; whether there was anything."""
         self._copy.parent.mkdir(parents=True, exist_ok=True)
-        copied = self._copy.stat().st_size if self._copy.exists() else 0
-        with self._copy.open("ab") as out:
+        is_new = False
+        with self._copy.open("ab+") as out:
+            fcntl.flock(out, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            known = self._known_bytes(out.tell(), _end_of(self._copy))
             for chunk in self._engine.follow_logs(self._container_id, 0.0):
                 self._fault = ""
-                known, copied = chunk[:copied], max(0, copied - len(chunk))
-                out.write(chunk[len(known) :])
-                out.flush()
+                new = chunk[known:]
+                known = max(0, known - len(chunk))
+                if new:
+                    is_new = True
+                    out.write(new)
+                    out.flush()
                 if self._closing.is_set():
-                    return
+                    break
+        return is_new
+
+    def _known_bytes(self, copied: int, end: bytes) -> int:
+        """How much of the container's output, as it is now, the copy holds."""
+        if not copied:
+            return 0
+        known = self._place_of(end, copied)
+        # A last line that an ended container left open was ended in the copy.
+        return known or (self._place_of(end[:-1], copied - 1) if len(end) > 1 else 0)
+
+    def _place_of(self, end: bytes, copied: int) -> int:
+        output = self._engine.follow_logs(self._container_id, 0.0, follow=False)
+        return place_of_end(output, end, copied)
+
+
+def _end_of(path: Path) -> bytes:
+    with path.open("rb") as copy:
+        copy.seek(max(0, path.stat().st_size - END_BYTES))
+        return copy.read()
+
+
+def place_of_end(chunks: Iterable[bytes], end: bytes, copied: int) -> int:
+    """How much of a stream a copy of so many bytes holds that ends like this.
+
+    All of what it holds where the stream is the same; less where the stream lost its oldest part,
+    at worst all but a few lines; 0 where nothing of it is there.
+    """
+    window, head, reached, found = b"", b"", 0, 0
+    for chunk in chunks:
+        head += chunk[: len(end) - len(head)]
+        window += chunk
+        reached += len(chunk)
+        start = reached - len(window)
+        place = copied - start
+        if len(end) <= place <= len(window) and window[place - len(end) : place] == end:
+            return copied
+        if (last := window.rfind(end)) >= 0:
+            found = start + last + len(end)
+        window = window[max(0, len(window) - len(end) + 1) :]
+    return found or _overlap(end, head)
+
+
+def _overlap(end: bytes, head: bytes) -> int:
+    """Bytes of whole lines that end the one and begin the other."""
+    sizes = (size for size in range(min(len(end), len(head)), 0, -1) if head[size - 1] == _LF)
+    return next((size for size in sizes if end.endswith(head[:size])), 0)

@@ -1,21 +1,22 @@
 """A save folder on disk, read again and again at a cost that what has not changed does not raise.
 
 A read stats the root and two names in it, then looks into folders that are new or unfinished, the
-newest two, those that a resume or the next save would touch, and one old one in turn. A time marks
+newest two, those that a resume or the next save would touch, and one old one in turn. What is whole
+by presence is held against its own indexes, newest first, some at each read. A time marks
 a change only once it is a moment old: file systems keep time in ticks, and two changes may fall
 into one.
 """
 
 from __future__ import annotations
 
-import errno
 import os
-import stat
 from collections.abc import Iterable, Iterator
 from contextlib import suppress
 from dataclasses import dataclass, replace
 from pathlib import Path
 
+from tui.checkpoints.files import read_start
+from tui.miles.indexed import held_against, indexes_in
 from tui.miles.layout import (
     DATA_FOLDER,
     EVENTS_FOLDER,
@@ -31,6 +32,7 @@ from tui.miles.layout import (
 from tui.miles.wholeness import checkpoint_of
 from tui.model.checkpoint import Checkpoint, CheckpointState, CheckpointTree
 from tui.model.reading import Absence, Reading, Unknown, known, value_or
+from tui.probes.index_reader import IndexReader, file_seen
 
 SETTLED_S = 2.0
 """A folder whose time is more recent than this may change again without a new time."""
@@ -67,6 +69,9 @@ class SaveFolder:
         self._data_written: set[str] = set()
         self._remembered: dict[str, _Remembered] = {}
         self._judged_by: tuple[str | None, frozenset[int]] = (None, frozenset())
+        self._indexes = IndexReader(self._path)
+        self._waiting: dict[str, tuple[FileSeen, ...]] = {}
+        """Checkpoints with indexes that were not read yet."""
         self._turn = 0
 
     def scan(self, status: os.stat_result, now: float) -> CheckpointTree:
@@ -79,10 +84,15 @@ class SaveFolder:
             if is_folder and (number := iteration_of(name)) is not None
         }
         self._remembered = {n: seen for n, seen in self._remembered.items() if n in numbers}
+        self._waiting = {name: files for name, files in self._waiting.items() if name in numbers}
+        self._indexes.begin(numbers)
         text = value_or(tracker, None)
         order = sorted(numbers, key=lambda name: (-numbers[name], name))
         looked_at = [name for name in self._due(order, text) if self._look(name, now)]
-        self._judge(looked_at, text, now)
+        basis = (text, self._data_states(now))
+        is_new, self._judged_by = basis != self._judged_by, basis
+        self._judge(tuple(self._remembered) if is_new else looked_at, now)
+        self._judge(self._read_indexes(order), now)
         held = [self._remembered[name] for name in order if name in self._remembered]
         return CheckpointTree(
             root=str(self._path),
@@ -122,24 +132,39 @@ class SaveFolder:
         found = _look_into(self._path / name, now)
         if found is None:
             self._remembered.pop(name, None)
+            self._waiting.pop(name, None)
         else:
             self._remembered[name] = found
         return found is not None
 
-    def _judge(self, looked_at: Iterable[str], tracker: str | None, now: float) -> None:
-        basis = (tracker, self._data_states(now))
-        names = looked_at if basis == self._judged_by else tuple(self._remembered)
-        self._judged_by = basis
+    def _judge(self, names: Iterable[str], now: float) -> None:
+        tracker, data_states = self._judged_by
         for name in names:
-            one = self._remembered[name]
+            seen = self._remembered[name].seen
             checkpoint = checkpoint_of(
-                one.seen,
+                seen,
                 path=str(self._path / name),
                 tracker=tracker,
-                data_states=basis[1],
+                data_states=data_states,
                 now=now,
             )
-            self._remembered[name] = replace(one, checkpoint=checkpoint)
+            self._waiting.pop(name, None)
+            if checkpoint is not None and checkpoint.state is CheckpointState.WHOLE:
+                files = indexes_in(seen, checkpoint.layout)
+                known_indexes = self._indexes.known(name, files)
+                if len(known_indexes) < len(files):
+                    self._waiting[name] = files
+                checkpoint = held_against(checkpoint, seen, known_indexes)
+            self._remembered[name] = replace(self._remembered[name], checkpoint=checkpoint)
+
+    def _read_indexes(self, order: Iterable[str]) -> list[str]:
+        """Read some of those that wait; the checkpoints to judge again."""
+        read = []
+        for name in order:
+            if name in self._waiting and not self._indexes.is_spent:
+                self._indexes.read(name, self._waiting[name])
+                read.append(name)
+        return read
 
     def _data_states(self, now: float) -> frozenset[int]:
         """Rollouts with a data source's position. Written in place: an empty file is not yet."""
@@ -238,31 +263,13 @@ def _list_into(files: list[FileSeen], path: Path, prefix: str) -> list[str]:
                 folders.append(entry.name)
                 continue
             with suppress(FileNotFoundError):
-                status = entry.stat(follow_symlinks=False)
-                files.append(
-                    FileSeen(
-                        path=prefix + entry.name,
-                        size_bytes=status.st_size,
-                        written_at=status.st_mtime,
-                    )
-                )
+                files.append(file_seen(prefix + entry.name, entry.stat()))
     return sorted(folders)
-
-
-def _read_start(path: Path, limit_bytes: int) -> bytes:
-    """The first bytes of a regular file, one more than the limit where there are more."""
-    descriptor = os.open(path, os.O_RDONLY | os.O_CLOEXEC | os.O_NONBLOCK)
-    try:
-        if not stat.S_ISREG(os.fstat(descriptor).st_mode):
-            raise OSError(errno.EINVAL, "not a regular file", str(path))
-        return os.pread(descriptor, limit_bytes + 1, 0)
-    finally:
-        os.close(descriptor)
 
 
 def _read_meta(path: Path) -> str:
     try:
-        return _read_start(path, META_LIMIT_BYTES).decode("utf-8", "replace")
+        return read_start(path, META_LIMIT_BYTES)[0].decode("utf-8", "replace")
     except OSError:
         return ""
 
@@ -270,7 +277,7 @@ def _read_meta(path: Path) -> str:
 def _read_tracker(path: Path, now: float) -> Reading[str]:
     """The tracker's text as it stands, whatever it says."""
     try:
-        start = _read_start(path, TRACKER_LIMIT_BYTES)
+        start, _ = read_start(path, TRACKER_LIMIT_BYTES)
     except FileNotFoundError:
         return Unknown(
             why=Absence.MISSING, reason="no tracker: a restart would begin at rollout 0", at=now

@@ -9,7 +9,7 @@ from __future__ import annotations
 import json
 import os
 import socket
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from http import HTTPStatus
 from typing import TYPE_CHECKING, TypeVar
 from urllib.parse import quote
@@ -35,6 +35,7 @@ T = TypeVar("T")
 ANSWER_S = 3
 _USUAL_SOCKET = "unix:///var/run/docker.sock"
 MOST_CONTAINERS = 64
+_PRINTING = frozenset({"running", "paused", "restarting"})
 
 
 class DockerEngine:
@@ -60,18 +61,26 @@ class DockerEngine:
         return known(answer.container, at)
 
     def find_miles_containers(
-        self, at: float, name: str = ""
+        self, at: float, name: str = "", drivers_in: Collection[str] = ()
     ) -> Reading[tuple[FoundContainer, ...]]:
         """Running containers whose image, command or environment speaks of Miles.
 
-        With a name: the container of exactly that name or id, whatever it runs, running or not.
+        Args:
+            at: now.
+            name: given, the container of exactly that name or id comes alone, whatever it runs,
+                running or not; where there is none, it is no matter.
+            drivers_in: ids of containers that a driver was seen in; they come too.
         """
 
         def look(client: APIClient) -> tuple[FoundContainer, ...]:
-            if name:
-                one = self._one(client, name)
-                return (one,) if one is not None and is_called(one.container, name) else ()
-            return tuple(found for found in self._all(client, stopped=False) if is_miles(found))
+            named = self._one(client, name) if name else None
+            if named is not None and is_called(named.container, name):
+                return (named,)
+            return tuple(
+                one
+                for one in self._all(client, stopped=False)
+                if is_miles(one) or one.container.id in drivers_in
+            )
 
         answer = self._asked(at, look)
         return answer if isinstance(answer, Unknown) else known(answer, at)
@@ -90,22 +99,33 @@ class DockerEngine:
         answer = self._asked(until, look)
         return None if isinstance(answer, Unknown) else last_exit(answer)
 
-    def follow_logs(self, container_id: str, since: float) -> Iterator[bytes]:
+    def follow_logs(
+        self, container_id: str, since: float, *, follow: bool = True
+    ) -> Iterator[bytes]:
         """What the container prints from `since` on, as whole lines unless it has a TTY.
 
-        Blocks until there is more, ends when the container does. Raises OSError.
+        Blocks until there is more, ends when the container or the engine does; without `follow`
+        at the end of what there is. A line that a running container has not ended is left out
+        then. Raises OSError.
         """
         inspected = self.inspect(container_id, since)
         if isinstance(inspected, Unknown):
             raise _as_os_error(inspected)
         if inspected.value.status == GONE:
             raise FileNotFoundError(f"no container {container_id}")
-        frames = None if inspected.value.log_opts_tty else FrameDemultiplexer()
-        for chunk in self._log_chunks(container_id, since):
+        is_stamped = not inspected.value.log_opts_tty
+        frames = FrameDemultiplexer(stamped=True) if is_stamped else None
+        options = {"follow": follow, "timestamps": is_stamped}
+        for chunk in self._log_chunks(container_id, since, options):
             if lines := frames.feed(chunk) if frames else chunk:
                 yield lines
-        if frames and (rest := frames.flush()):
+        if frames and not self.is_running(container_id, since) and (rest := frames.flush()):
             yield rest
+
+    def is_running(self, container_id: str, at: float) -> bool:
+        """Whether it may print more: so it is called too while nobody can tell."""
+        reading = self.inspect(container_id, at)
+        return isinstance(reading, Unknown) or reading.value.status in _PRINTING
 
     def close(self) -> None:
         """Let the connection go."""
@@ -113,10 +133,13 @@ class DockerEngine:
             self._connected.close()
             self._connected = None
 
-    def _log_chunks(self, container_id: str, since: float) -> Iterator[bytes]:
+    def _log_chunks(
+        self, container_id: str, since: float, options: Mapping[str, bool]
+    ) -> Iterator[bytes]:
         from docker.errors import DockerException
 
-        params = {"follow": "1", "stdout": "1", "stderr": "1", "since": f"{since:.6f}"}
+        wanted = {"stdout": True, "stderr": True, **options}
+        params = {"since": f"{since:.6f}", **{name: str(int(on)) for name, on in wanted.items()}}
         path = f"containers/{quote(container_id, safe='')}/logs"
         refusal = ""
         try:

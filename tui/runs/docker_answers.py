@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from datetime import datetime
 from typing import Any
@@ -17,6 +17,7 @@ _MILES = re.compile(
     r"(?<![a-z0-9])(?:miles|slime)(?![a-z0-9])|(?<![\w.])train(?:_async)?\.py\b|\btui\.demo\b",
     re.IGNORECASE,
 )
+_COMPOSE = ("com.docker.compose.project", "com.docker.compose.service")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -28,6 +29,14 @@ class FoundContainer:
     """Entry point and arguments, unmasked."""
     environment: tuple[str, ...] = field(repr=False)
     """`NAME=value`, unmasked."""
+    pid: int = 0
+    """Its first process, as the engine's machine counts; 0: none runs."""
+    folder: str = ""
+    """Where its command begins, as seen inside."""
+    compose: str = ""
+    """`project/service` where docker compose made it."""
+    shares_network: bool = False
+    """It is on the host's network."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -43,6 +52,7 @@ def found_container(answer: Mapping[str, Any]) -> FoundContainer:
     """What `inspect` says."""
     config = _part(answer, "Config")
     state = _part(answer, "State")
+    labels = _part(config, "Labels")
     ended = not state.get("Running") and _epoch_s(state.get("FinishedAt")) > 0.0
     return FoundContainer(
         container=Container(
@@ -65,6 +75,10 @@ def found_container(answer: Mapping[str, Any]) -> FoundContainer:
         ),
         argv=(str(answer.get("Path", "")), *map(str, answer.get("Args") or ())),
         environment=tuple(map(str, config.get("Env") or ())),
+        pid=int(state.get("Pid") or 0),
+        folder=str(config.get("WorkingDir") or ""),
+        compose="/".join(str(labels[name]) for name in _COMPOSE if labels.get(name)),
+        shares_network=_part(answer, "HostConfig").get("NetworkMode") == "host",
     )
 
 
@@ -89,7 +103,11 @@ def is_called(container: Container, name: str) -> bool:
 
 def is_miles(found: FoundContainer) -> bool:
     """Whether its image, command or environment speaks of Miles, slime or the demo."""
-    words = (found.container.image, *found.argv, *found.environment)
+    return speaks_of_miles((found.container.image, *found.argv, *found.environment))
+
+
+def speaks_of_miles(words: Iterable[str]) -> bool:
+    """Whether any of the words does."""
     return any(_MILES.search(word) for word in words)
 
 

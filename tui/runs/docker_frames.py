@@ -3,15 +3,74 @@
 Each frame is one byte for the stream, three zeros, a big-endian length, and that many bytes, which
 need not be a line or even whole characters. So each stream gathers its own bytes, and only whole
 lines leave, in the order in which they became whole.
+
+An engine that limits a container's log replays the newest file of it to whoever follows when it
+begins another one (seen in 20.10). Its own stamps tell what was there before.
 """
 
 from __future__ import annotations
+
+import re
+import time
+from collections.abc import Callable
 
 _HEADER = 8
 _STREAMS = frozenset((0, 1, 2, 3))
 """stdin, stdout, stderr, and the engine's own errors."""
 LONGEST_LINE = 1 << 20
 """A longer one is passed on in pieces, so that memory stays bounded."""
+
+
+_PRINTED = frozenset((1, 2))
+_STAMP = re.compile(rb"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{9}Z ")
+_STAMP_BYTES = 31
+_STEP_S = 1.0
+"""A stamp so far ahead of our clock is of before the clock was set back."""
+
+
+class _Stamps:
+    """Takes the engine's stamp off the head of each frame, and tells what it replays."""
+
+    def __init__(self, clock: Callable[[], float]) -> None:
+        self._clock = clock
+        self._head = bytearray()
+        self._newest = b""
+        self._is_ended = True
+        """The newest frame ended its line: one of the same time is no more of it."""
+        self._is_replay = False
+
+    def open(self) -> None:
+        """A frame begins."""
+        self._head.clear()
+
+    def taken_off(self, piece: bytes, *, is_last: bool) -> bytes:
+        """What to keep of a piece of the frame."""
+        missing = _STAMP_BYTES - len(self._head)
+        if missing <= 0:
+            return self._kept(piece)
+        self._head += piece[:missing]
+        if len(self._head) < _STAMP_BYTES and not is_last:
+            return b""
+        head = bytes(self._head)
+        if not _STAMP.fullmatch(head):
+            self._is_replay = False
+            return self._kept(head + piece[missing:])
+        self._is_replay = self._was_there(head)
+        return self._kept(piece[missing:])
+
+    def _was_there(self, stamp: bytes) -> bool:
+        soon = time.strftime("%Y-%m-%dT%H:%M:%S", time.gmtime(self._clock() + _STEP_S)).encode()
+        if self._newest > soon or stamp > self._newest:
+            self._newest = stamp
+            return False
+        return stamp < self._newest or self._is_ended
+
+    def _kept(self, piece: bytes) -> bytes:
+        if self._is_replay:
+            return b""
+        if piece:
+            self._is_ended = piece.endswith(b"\n")
+        return piece
 
 
 class FrameDemultiplexer:
@@ -21,7 +80,9 @@ class FrameDemultiplexer:
     are no frames (the container has a TTY after all) are passed on as they are.
     """
 
-    def __init__(self) -> None:
+    def __init__(self, *, stamped: bool = False, clock: Callable[[], float] = time.time) -> None:
+        """`stamped`: each frame begins with the time the engine took it in."""
+        self._stamps = _Stamps(clock) if stamped else None
         self._header = bytearray()
         self._stream = 0
         self._left = 0
@@ -38,6 +99,8 @@ class FrameDemultiplexer:
                 piece = chunk[at : at + self._left]
                 at += len(piece)
                 self._left -= len(piece)
+                if self._stamps is not None and self._stream in _PRINTED:
+                    piece = self._stamps.taken_off(piece, is_last=not self._left)
                 lines += self._whole_lines(piece)
             else:
                 piece = chunk[at : at + _HEADER - len(self._header)]
@@ -60,6 +123,8 @@ class FrameDemultiplexer:
         if header[0] not in _STREAMS or any(header[1:4]):
             self._unframed = True
             return self.flush() + header
+        if self._stamps is not None:
+            self._stamps.open()
         self._stream = header[0]
         self._left = int.from_bytes(header[4:], "big")
         return b""

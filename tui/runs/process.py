@@ -1,11 +1,11 @@
-"""Drivers on this machine: their arguments, their folder, and where what they print ends up."""
+"""Processes of runs on this machine: drivers, what launched them, and `docker` clients."""
 
 from __future__ import annotations
 
-import stat
-from collections.abc import Iterator
+import re
+from collections.abc import Iterable
 from contextlib import suppress
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 
 import psutil
@@ -13,16 +13,21 @@ import psutil
 from tui.miles.flags import launch_from_argv
 from tui.miles.titles import DEMO_MODULE, Role, role_of
 from tui.model.launch import LaunchArgs
-from tui.model.reading import Absence, Reading, Unknown, known
+from tui.model.reading import Reading, Unknown
+from tui.runs.docker_client import DockerCommand, docker_command
+from tui.runs.output import OutputFile, output_of
+from tui.runs.ray_jobs import submission_of
 
-_LONGEST_CHAIN = 4
-"""Pipes followed: `train.py | ts | tee run.log`."""
-_DELETED = " (deleted)"
+_CONTAINER = re.compile(r"[/-]([0-9a-f]{64})(?![0-9a-f])")
+"""In a cgroup's path: `/docker/ID`, `/system.slice/docker-ID.scope`."""
+_OWN_CONTAINER = re.compile(r"/containers/([0-9a-f]{64})/hostname ")
+"""In our mounts: Docker keeps a container's `/etc/hostname` there."""
+_MOST_ANCESTORS = 64
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Driver:
-    """One `train.py`, `train_async.py` or demo process."""
+class RunProcess:
+    """A driver, a launcher or a `docker` client."""
 
     pid: int
     started_at: float
@@ -30,106 +35,141 @@ class Driver:
     argv: tuple[str, ...] = field(repr=False)
     """Unmasked; `launch` has it masked."""
     launch: LaunchArgs
-    cwd: str
-    """Empty when it is not readable."""
-    output: Reading[str]
-    """The file that its standard output, or else its standard error, ends up in."""
-    foreign_mounts: bool = False
+    ancestors: tuple[int, ...] = ()
+    """Pids, the parent first."""
+    inner_pid: int = 0
+    """Its pid in its own pid namespace, by which programs beside it know it."""
+    container_id: str = ""
+    """Of the container it runs in, by its cgroup; empty: in none, or in ours."""
+    is_elsewhere: bool = False
     """It lives in another mount namespace, a container's: its paths are as seen there."""
-    demo: bool = False
+    cwd: str = ""
+    """Empty when it is not readable."""
+    output: Reading[OutputFile]
+    submission_id: str = ""
+    """The Ray job it drives, where its output or its environment says so."""
+    docker: DockerCommand | None = None
+
+    @property
+    def demo(self) -> bool:
+        """It is a simulated run."""
+        return DEMO_MODULE in self.argv
 
 
-def find_drivers(at: float) -> tuple[Driver, ...]:
-    """Every driver that can be seen, the newest first; forked copies of one are left out."""
-    found: dict[int, tuple[psutil.Process, tuple[str, ...], int]] = {}
-    for pid in psutil.pids():
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RunProcesses:
+    """What one look at the process table found, each kind with the newest first."""
+
+    drivers: tuple[RunProcess, ...] = ()
+    """Forked copies of one are left out."""
+    launchers: tuple[RunProcess, ...] = ()
+    """`ray job submit` and Miles' `scripts/run_*.py`."""
+    clients: tuple[RunProcess, ...] = ()
+    pids: frozenset[int] = frozenset()
+    """All that can be seen."""
+    own_container: str = ""
+    """The Docker container we run in ourselves."""
+
+    @property
+    def others_are_hidden(self) -> bool:
+        """The system shows each user only their own (`hidepid`)."""
+        return 1 not in self.pids
+
+
+def find_processes(at: float) -> RunProcesses:
+    """Every process of a run that can be seen."""
+    pids = psutil.pids()
+    drivers: dict[int, RunProcess] = {}
+    launchers: list[RunProcess] = []
+    clients: list[RunProcess] = []
+    for pid in pids:
         with suppress(psutil.Error):
             process = psutil.Process(pid)
             argv = tuple(process.cmdline())
-            if role_of(argv) is Role.DRIVER:
-                found[pid] = (process, argv, process.ppid())
-    drivers: list[Driver] = []
-    for process, argv, parent in found.values():
-        if parent not in found:
-            with suppress(psutil.Error):
-                drivers.append(_driver(process, argv, at))
-    return tuple(sorted(drivers, key=lambda driver: driver.started_at, reverse=True))
-
-
-def output_of(pid: int, at: float) -> Reading[str]:
-    """The regular file that a process prints into, by itself or through pipes and `tee`."""
-    faults = []
-    for descriptor in (1, 2):
-        reading = _end_of(pid, descriptor, at, _LONGEST_CHAIN)
-        if not isinstance(reading, Unknown):
-            return reading
-        faults.append(reading)
-    return faults[0]
-
-
-def _driver(process: psutil.Process, argv: tuple[str, ...], at: float) -> Driver:
-    cwd = ""
-    with suppress(psutil.AccessDenied):
-        cwd = process.cwd()
-    return Driver(
-        pid=process.pid,
-        started_at=process.create_time(),
-        argv=argv,
-        launch=launch_from_argv(argv),
-        cwd=cwd,
-        output=output_of(process.pid, at),
-        foreign_mounts=_has_foreign_mounts(process.pid),
-        demo=DEMO_MODULE in argv,
+            role = role_of(argv)
+            if role is Role.DRIVER:
+                drivers[pid] = _looked_at(process, argv, at)
+            elif role is Role.LAUNCHER:
+                launchers.append(_looked_at(process, argv, at))
+            elif docker_command(argv) is not None:
+                clients.append(_looked_at(process, argv, at))
+    return RunProcesses(
+        drivers=_newest_first(
+            driver for driver in drivers.values() if not drivers.keys() & {*driver.ancestors[:1]}
+        ),
+        launchers=_newest_first(launchers),
+        clients=_newest_first(clients),
+        pids=frozenset(pids),
+        own_container=_own_container(),
     )
 
 
-def _end_of(pid: int, descriptor: int, at: float, pipes_left: int) -> Reading[str]:
-    link = Path(f"/proc/{pid}/fd/{descriptor}")
-    try:
-        target, mode = str(link.readlink()), link.stat().st_mode
-    except PermissionError:
-        reason = f"the output of process {pid} is readable by its user and root only"
-        return Unknown(why=Absence.NO_PERMISSION, reason=reason, at=at)
-    except OSError:
-        return Unknown(why=Absence.MISSING, reason=f"process {pid} has no such output", at=at)
-    if stat.S_ISREG(mode):
-        return _file(target, at)
-    if not stat.S_ISFIFO(mode):
-        return Unknown(why=Absence.MISSING, reason=f"it prints to {target}, no file", at=at)
-    if pipes_left == 0:
-        return Unknown(why=Absence.MISSING, reason="it prints into a long chain of pipes", at=at)
-    for reader in _readers_of(target):
-        written = next(_files_written_by_tee(reader), None)
-        if written is not None:
-            return _file(written, at)
-        further = _end_of(reader.pid, 1, at, pipes_left - 1)
-        if not isinstance(further, Unknown):
-            return further
-    return Unknown(why=Absence.MISSING, reason="it prints into a pipe that ends in no file", at=at)
+def _newest_first(processes: Iterable[RunProcess]) -> tuple[RunProcess, ...]:
+    return tuple(sorted(processes, key=lambda process: process.started_at, reverse=True))
 
 
-def _file(target: str, at: float) -> Reading[str]:
-    if target.endswith(_DELETED):
-        path = target.removesuffix(_DELETED)
-        return Unknown(why=Absence.MISSING, reason=f"its log {path} was deleted", at=at)
-    return known(target, at)
+def _looked_at(process: psutil.Process, argv: tuple[str, ...], at: float) -> RunProcess:
+    pid = process.pid
+    cwd = ""
+    with suppress(psutil.AccessDenied):
+        cwd = process.cwd()
+    output = output_of(pid, at)
+    container_id = _container_of(pid)
+    printed = output.value.path if not isinstance(output, Unknown) else ""
+    return RunProcess(
+        pid=pid,
+        started_at=process.create_time(),
+        argv=argv,
+        launch=launch_from_argv(argv),
+        ancestors=_ancestors(process),
+        inner_pid=_inner_pid(pid),
+        container_id=container_id,
+        is_elsewhere=bool(container_id) or _has_foreign_mounts(pid),
+        cwd=cwd,
+        output=output,
+        submission_id=submission_of(printed, _text(f"/proc/{pid}/environ")),
+        docker=_docker(argv, cwd),
+    )
 
 
-def _readers_of(pipe: str) -> Iterator[psutil.Process]:
-    for pid in psutil.pids():
-        with suppress(OSError, psutil.Error):
-            if str(Path(f"/proc/{pid}/fd/0").readlink()) == pipe:
-                yield psutil.Process(pid)
+def _docker(argv: tuple[str, ...], cwd: str) -> DockerCommand | None:
+    """With the id from the file that it was told to write it to."""
+    command = docker_command(argv, cwd)
+    if command is None or not command.cidfile or command.container:
+        return command
+    return replace(command, container=_text(command.cidfile).strip())
 
 
-def _files_written_by_tee(process: psutil.Process) -> Iterator[str]:
-    """The files `tee` holds open, which are absolute whatever it was told."""
-    with suppress(OSError, psutil.Error):
-        if process.name() != "tee":
-            return
-        for link in sorted(Path(f"/proc/{process.pid}/fd").iterdir(), key=lambda at: int(at.name)):
-            if int(link.name) > 2 and stat.S_ISREG(link.stat().st_mode):
-                yield str(link.readlink())
+def _ancestors(process: psutil.Process) -> tuple[int, ...]:
+    pids: list[int] = []
+    with suppress(psutil.Error):
+        while (parent := process.ppid()) and parent not in pids and len(pids) < _MOST_ANCESTORS:
+            pids.append(parent)
+            process = psutil.Process(parent)
+    return tuple(pids)
+
+
+def _inner_pid(pid: int) -> int:
+    """The last of `NSpid: 4242 17`, which anybody may read."""
+    found = re.search(r"^NSpid:.*?(\d+)$", _text(f"/proc/{pid}/status"), re.MULTILINE)
+    return int(found[1]) if found else pid
+
+
+def container_in(cgroup: str) -> str:
+    """The container that a process' cgroups name, empty where they name none."""
+    found = _CONTAINER.search(cgroup)
+    return found[1] if found else ""
+
+
+def _container_of(pid: int) -> str:
+    """The container of a process, unless it is the one we run in."""
+    container = container_in(_text(f"/proc/{pid}/cgroup"))
+    return "" if container == container_in(_text("/proc/self/cgroup")) else container
+
+
+def _own_container() -> str:
+    found = _OWN_CONTAINER.search(_text("/proc/self/mountinfo"))
+    return found[1] if found else ""
 
 
 def _has_foreign_mounts(pid: int) -> bool:
@@ -137,3 +177,10 @@ def _has_foreign_mounts(pid: int) -> bool:
         return Path(f"/proc/{pid}/ns/mnt").readlink() != Path("/proc/self/ns/mnt").readlink()
     except OSError:
         return False
+
+
+def _text(path: str) -> str:
+    try:
+        return Path(path).read_text(encoding="utf-8", errors="replace")
+    except OSError:
+        return ""

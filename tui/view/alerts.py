@@ -23,7 +23,8 @@ def title(snapshot: Snapshot, look: Look) -> str:
 
 def rows(snapshot: Snapshot, width: int, height: int, look: Look) -> tuple[Row, ...]:
     standing, cleared = active(snapshot), _cleared(snapshot)
-    if not standing and not cleared:
+    notes = snapshot.attachment.notes
+    if not standing and not cleared and not notes:
         return drawn((words("nothing to report", Role.MUTED),), width, height, look)
     out: list[Row] = []
     for place, record in enumerate(standing):
@@ -32,6 +33,8 @@ def rows(snapshot: Snapshot, width: int, height: int, look: Look) -> tuple[Row, 
             out += _advice(record.alert, width)
     for record in cleared:
         out += _entry(snapshot, record, width, ("", Role.MUTED))
+    for note in notes:
+        out += _noted(note, width)
     return drawn(out, width, height, look)
 
 
@@ -93,6 +96,14 @@ def _entry(snapshot: Snapshot, record: AlertRecord, width: int, sign: states.Sig
     text = wrapped(harmless(record.alert.line), max(8, width - indent - row_width(when) - 2))
     head = spread((*lead, *words(text[0] if text else "", role)), when, width)
     return [head, *((Span(" " * indent), *words(line, role)) for line in text[1:])]
+
+
+def _noted(note: str, width: int) -> list[Row]:
+    """What could not be found or read when we attached, with its remedy."""
+    return [
+        (cell("" if place else glyphs.DASH, 2, Role.MUTED), *words(line, Role.MUTED))
+        for place, line in enumerate(wrapped(harmless(note), max(8, width - 2)))
+    ]
 
 
 def _role(level: Level) -> Role:

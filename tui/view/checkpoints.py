@@ -47,7 +47,8 @@ def title(snapshot: Snapshot, look: Look) -> str:
 def rows(snapshot: Snapshot, width: int, height: int, look: Look) -> tuple[Row, ...]:
     reading = snapshot.checkpoints
     if isinstance(reading, Unknown):
-        told = words(f"{glyphs.UNKNOWN} {why_not(reading)}", Role.MUTED)
+        said = (*_missed(snapshot), why_not(reading))
+        told = words(f"{glyphs.UNKNOWN} {said[0]}", Role.MUTED)
         return drawn((told, *_foot(snapshot, None, width)), width, height, look)
     tree = reading.value
     notes = tuple(
@@ -120,7 +121,12 @@ def _notes(snapshot: Snapshot, tree: CheckpointTree) -> list[str]:
     risk = snapshot.verdict.risk
     if risk is not None and _is_past(snapshot):
         notes.insert(0, f"no whole checkpoint within the limit of {_limit(risk.limit_s)}")
-    return notes
+    return [*notes, *_missed(snapshot)]
+
+
+def _missed(snapshot: Snapshot) -> list[str]:
+    missed = snapshot.missed.get("checkpoints")
+    return [] if missed is None else [f"no fresh look: {why_not(missed)}"]
 
 
 def _window(

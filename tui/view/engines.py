@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections import Counter
 
 from tui.model.engine import EngineState, EngineVerdict
-from tui.model.reading import Unknown, value_or
+from tui.model.reading import Absence, Unknown, value_or
 from tui.model.snapshot import Snapshot
 from tui.model.text import harmless
 from tui.view import glyphs, states
@@ -56,7 +56,7 @@ def title(snapshot: Snapshot, look: Look) -> str:
 
 
 def rows(snapshot: Snapshot, width: int, height: int, look: Look) -> tuple[Row, ...]:
-    notes = _router_notes(snapshot)
+    notes = _notes(snapshot)
     engines = snapshot.verdict.engines
     if not engines:
         return drawn((words("no engine known yet", Role.MUTED), *notes), width, height, look)
@@ -174,15 +174,34 @@ def _last_tokens(snapshot: Snapshot, engine: EngineVerdict) -> tuple[Row, ...]:
     return ((*short, rate), short)
 
 
-def _router_notes(snapshot: Snapshot) -> tuple[Row, ...]:
-    """Where the router and the engines disagree. It lags, so it is not taken at its word."""
+def _notes(snapshot: Snapshot) -> tuple[Row, ...]:
+    """Who says nothing, and where the router and the engines disagree.
+
+    The router lags, so it is not taken at its word.
+    """
     missed = snapshot.missed.get("engines")
     notes = [f"no fresh look at the engines: {why_not(missed)}"] if missed else []
+    notes += _unanswered(snapshot)
     if snapshot.router is not None:
         notes += _lag(snapshot, value_or(snapshot.router.workers, None))
         if isinstance(snapshot.router.workers, Unknown):
             notes.append(f"router: {why_not(snapshot.router.workers)}")
     return tuple(words(note, Role.MUTED) for note in notes)
+
+
+def _unanswered(snapshot: Snapshot) -> list[str]:
+    """Engines that take a connection and then say nothing: what is shown of them is old."""
+    silent = [
+        (engine.probe.url, engine.probe.metrics)
+        for engine in snapshot.engines
+        if isinstance(engine.probe.metrics, Unknown)
+        and engine.probe.metrics.why is Absence.TIMED_OUT
+    ]
+    return [
+        f"{harmless(url).removeprefix('http://')} answers nothing: {why_not(fault)}, "
+        f"asked {ago(snapshot.now - fault.at)}"
+        for url, fault in silent
+    ]
 
 
 def _lag(snapshot: Snapshot, workers: tuple[str, ...] | None) -> list[str]:

@@ -33,7 +33,10 @@ def title(snapshot: Snapshot, look: Look, *, scroll: int = 0, query: str = "") -
     if not log.path:
         return "Log"
     parts = ["Log", harmless(log.path), size(log.size_bytes)]
-    if log.fault is not None:
+    missed = snapshot.missed.get("log")
+    if missed is not None:
+        parts.append(why_not(missed, 40))
+    elif log.fault is not None:
         parts.append(why_not(log.fault, 40))
     elif log.history_ratio < 1:
         parts.append(f"history {percent(max(0.0, log.history_ratio))} read")

@@ -38,10 +38,8 @@ def rows(snapshot: Snapshot, width: int, look: Look) -> tuple[Row, ...]:
     out += _box(snapshot, width, look)
     out += _alerts(snapshot, room)
     out += _section("timeline", _timeline(snapshot, look), room)
-    if snapshot.verdict.state is RunState.UNKNOWN:
-        out += _section(
-            "looked for", ((note, Role.TEXT) for note in snapshot.attachment.notes), room
-        )
+    label = "looked for" if snapshot.verdict.state is RunState.UNKNOWN else "notes"
+    out += _section(label, ((note, Role.TEXT) for note in snapshot.attachment.notes), room)
     return drawn(out, width, len(out), look)
 
 

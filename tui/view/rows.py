@@ -63,6 +63,8 @@ class Look:
     """Only ASCII: glyphs, bars and charts have twins."""
     selected_iteration: int | None = None
     """The checkpoint under the cursor."""
+    selected_run: str | None = None
+    """The handle of the run under the cursor."""
     utc_offset_s: int = 0
     """What local time is ahead of UTC, for clocks of the day."""
 

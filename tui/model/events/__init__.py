@@ -53,6 +53,7 @@ from tui.model.events.readings import (
     ProbeMissed,
     ProbeRecovered,
     ProcessesRead,
+    RunsFound,
     TimePassed,
 )
 
@@ -101,6 +102,7 @@ __all__ = [
     "RunEnded",
     "RunLaunched",
     "RunSubmitted",
+    "RunsFound",
     "SaveStage",
     "TimePassed",
 ]

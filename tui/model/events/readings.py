@@ -8,7 +8,7 @@ from tui.model.checkpoint import CheckpointTree
 from tui.model.engine import EngineProbe, RouterProbe
 from tui.model.events.base import Event
 from tui.model.gpu import GpuReport
-from tui.model.launch import Attachment, Container, ProcessTree
+from tui.model.launch import Attachment, Container, ListedRun, ProcessTree
 from tui.model.memory import Disk, Memory
 from tui.model.progress import LogLine, Story
 from tui.model.reading import Reading, Unknown
@@ -23,6 +23,13 @@ class Attached(Event):
     """What is watched was found, or found anew."""
 
     attachment: Attachment
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RunsFound(Event):
+    """Several runs were found, or none any more, while none is watched."""
+
+    runs: tuple[ListedRun, ...]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

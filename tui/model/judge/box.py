@@ -23,6 +23,8 @@ _LOAD_WINDOW_S = 30.0
 _COLLAPSED_MHZ = 1400.0
 _HOT_C = 89.0
 _MARGIN_WARN_C = 5.0
+_LEFTOVER_GRACE_S = 20.0
+"""What ends well takes a moment to be gone."""
 _HOLDERS = frozenset({"engine", "scheduler", "trainer", "detokenizer"})
 """Roles that hold GPU memory, or the port of one that does."""
 
@@ -40,7 +42,8 @@ def box_alerts(snapshot: Snapshot, standing: Standing) -> Iterator[Alert]:
     elif snapshot.gpus.why is Absence.ERROR:
         yield _gpu_fault(snapshot.gpus)
     if standing.has_ended:
-        yield from _leftovers(snapshot)
+        if snapshot.now - standing.since > _LEFTOVER_GRACE_S:
+            yield from _leftovers(snapshot)
     else:
         yield from _container(snapshot)
     yield from _blind(snapshot)
