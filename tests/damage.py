@@ -372,7 +372,16 @@ def main() -> None:
             shutil.copytree(folder, copy)
             state = Path(space) / "state"
             state.mkdir()
-            campaign(copy, older, state, scores, flips=options.flips, cuts=options.cuts, draw=draw)
+            campaign(
+                copy,
+                older,
+                state,
+                scores,
+                reader,
+                flips=options.flips,
+                cuts=options.cuts,
+                draw=draw,
+            )
     reader.close()
     print(table(scores))
     for score in scores.values():

@@ -12,7 +12,7 @@ from dataclasses import replace
 from pathlib import Path
 
 import pytest
-from saved_index import index_of_one, index_of_shards
+from saved_index import index_of_one
 
 from tui.model.checkpoint import Checkpoint, CheckpointState, CheckpointTree, Layout
 from tui.model.events import CheckpointsScanned

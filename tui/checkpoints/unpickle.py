@@ -19,7 +19,7 @@ from tui.checkpoints.index import NotAnIndexError
 from tui.checkpoints.inert import NAMES, Entries, Named, Record
 
 BYTES_A_CONTAINER = 4
-"""A stream has more bytes than this for each tuple, list, dict and record; real ones have 7 to 16."""
+"""A stream has more bytes than this for each tuple, list, dict and record; real ones, 7 to 16."""
 SPARE_CONTAINERS = 1024
 STACK_LIMIT = 16_384
 """Values waiting for the one that takes them; a pickler writes at most 1,000 pairs at a time."""

@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import NoReturn
 
 from tui import __version__
-from tui.cli import commands
+from tui.cli import checking, commands
 from tui.errors import UsageError
 
 _OVERVIEW = """\
@@ -64,6 +64,10 @@ class Arguments(argparse.Namespace):
     headless: bool
     seed: int
     dir: Path | None
+    folder: Path | None
+    what: str | None
+    all: bool
+    shallow: bool
 
 
 def parsed(argv: Sequence[str]) -> Arguments:
@@ -73,7 +77,14 @@ def parsed(argv: Sequence[str]) -> Arguments:
         UsageError: it cannot be understood.
     """
     words = list(argv)
-    builders = {"demo": _demo, "status": _status, "explain": _explain, "runs": _runs}
+    builders = {
+        "demo": _demo,
+        "status": _status,
+        "explain": _explain,
+        "runs": _runs,
+        "checkpoints": _checkpoints,
+        "verify": _verify,
+    }
     if words and words[0] in builders:
         return builders[words[0]]().parse_args(words[1:], namespace=Arguments())
     return _watch().parse_args(words, namespace=Arguments())
@@ -164,6 +175,44 @@ def _runs() -> _Parser:
     parser.add_argument("--json", action="store_true", help="a versioned JSON document on stdout")
     parser.add_argument("--config", type=Path, help=argparse.SUPPRESS)
     parser.set_defaults(command=commands.runs)
+    return parser
+
+
+def _checkpoints() -> _Parser:
+    parser = _parser(
+        "checkpoints",
+        "List a save folder: which checkpoints are whole, which one a restart would load, what\n"
+        "the disk still takes. Without DIR the folder of the run on this machine.",
+        "exit codes: 0 a restart loads the best there is, 3 it does not, 6 there is none",
+    )
+    parser.add_argument("folder", nargs="?", type=Path, metavar="DIR", help="the save folder")
+    parser.add_argument("--json", action="store_true", help="a versioned JSON document on stdout")
+    parser.set_defaults(command=checking.checkpoints)
+    return parser
+
+
+def _verify() -> _Parser:
+    parser = _parser(
+        "verify",
+        "Read every byte and take every checksum: a checkpoint, a part of one, a Hugging Face\n"
+        "folder, or one file of these. Finds what torch, DCP and safetensors load without a word.\n"
+        "The result is remembered, outside the folder, until a file changes. Nothing is written\n"
+        "to the checkpoint.",
+        "exit codes: 0 sound, 3 sound but the model holds nan or inf, 5 damaged or not whole,\n"
+        "6 nothing there, 7 something could not be read",
+    )
+    parser.add_argument(
+        "what",
+        nargs="?",
+        metavar="ITER|PATH",
+        help="a number in the run's save folder, or a path (default: what a restart would load)",
+    )
+    parser.add_argument("--all", action="store_true", help="every checkpoint of the folder")
+    parser.add_argument(
+        "--shallow", action="store_true", help="presence, sizes and indexes only: milliseconds"
+    )
+    parser.add_argument("--json", action="store_true", help="a versioned JSON document on stdout")
+    parser.set_defaults(command=checking.check)
     return parser
 
 

@@ -12,10 +12,12 @@ from types import TracebackType
 from rich.console import Console
 from rich.text import Text
 
+from tui.checkpoints.verify import VerifyResult
+from tui.cli import verified
 from tui.model.launch import ListedRun
 from tui.model.snapshot import Snapshot
 from tui.model.text import harmless
-from tui.view import report, runs
+from tui.view import checkpoints, report, runs
 from tui.view.rows import Look, Role, Row
 
 _STYLES = {
@@ -49,6 +51,17 @@ def print_report(snapshot: Snapshot) -> None:
 def print_runs(seen: Sequence[tuple[ListedRun, Snapshot]], notes: Sequence[str]) -> None:
     """The runs of this machine on stdout."""
     _print_rows(runs.rows(seen, notes, _width(), Look(ascii=not _is_utf8())))
+
+
+def print_checkpoints(snapshot: Snapshot) -> None:
+    """A save folder on stdout."""
+    look = Look(ascii=not _is_utf8(), utc_offset_s=_utc_offset_s(snapshot))
+    _print_rows(checkpoints.rows(snapshot, max(_width(), 80), 10_000, look))
+
+
+def print_verified(result: VerifyResult) -> None:
+    """What one verify found, on stdout."""
+    _print_rows(verified.rows(result, _width(), Look(ascii=not _is_utf8())))
 
 
 def _width() -> int:

@@ -85,6 +85,16 @@ def runs_document(
     }
 
 
+def checkpoints_document(snapshot: Snapshot) -> dict[str, Any]:
+    """A save folder, what a restart would load from it, and the disk it is on."""
+    return {
+        "milepost": VERSION,
+        "would_load": _encoded(snapshot.verdict.would_load),
+        "tree": _encoded(snapshot.checkpoints),
+        "disk": _encoded(snapshot.disk),
+    }
+
+
 def snapshot_of(parsed: Mapping[str, Any]) -> Snapshot:
     """The snapshot of a document.
 

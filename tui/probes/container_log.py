@@ -81,14 +81,12 @@ class ContainerLogProbe:
         """Copy what the copy lacks until the stream ends; whether there was anything."""
         self._copy.parent.mkdir(parents=True, exist_ok=True)
         is_new = False
-        with self._copy.open("ab+") as out:
+        with self._copy.open("ab") as out:
             fcntl.flock(out, fcntl.LOCK_EX | fcntl.LOCK_NB)
-            known = self._known_bytes(out.tell(), _end_of(self._copy))
+            skipped = _Skipped(*self._known(out.tell(), _end_of(self._copy)))
             for chunk in self._engine.follow_logs(self._container_id, 0.0):
                 self._fault = ""
-                new = chunk[known:]
-                known = max(0, known - len(chunk))
-                if new:
+                if new := skipped.rest_of(chunk):
                     is_new = True
                     out.write(new)
                     out.flush()
@@ -96,17 +94,33 @@ class ContainerLogProbe:
                     break
         return is_new
 
-    def _known_bytes(self, copied: int, end: bytes) -> int:
-        """How much of the container's output, as it is now, the copy holds."""
-        if not copied:
-            return 0
-        known = self._place_of(end, copied)
+    def _known(self, copied: int, end: bytes) -> tuple[int, bytes]:
+        """How much of the container's output, as it is now, the copy holds, and how that ends."""
         # A last line that an ended container left open was ended in the copy.
-        return known or (self._place_of(end[:-1], copied - 1) if len(end) > 1 else 0)
+        for size, text in ((copied, end), (copied - 1, end[:-1])):
+            output = self._engine.follow_logs(self._container_id, 0.0, follow=False)
+            if text and (place := place_of_end(output, text, size)):
+                return place, text
+        return 0, b""
 
-    def _place_of(self, end: bytes, copied: int) -> int:
-        output = self._engine.follow_logs(self._container_id, 0.0, follow=False)
-        return place_of_end(output, end, copied)
+
+class _Skipped:
+    """The beginning of a stream, which the copy holds already."""
+
+    def __init__(self, size: int, end: bytes) -> None:
+        self._left, self._end = size, end
+        self._passed = b""
+
+    def rest_of(self, chunk: bytes) -> bytes:
+        """What is behind it; ConnectionError where it is not what was to be skipped."""
+        if not self._left:
+            return chunk
+        known, rest = chunk[: self._left], chunk[self._left :]
+        self._left -= len(known)
+        self._passed = (self._passed + known)[-END_BYTES:]
+        if not self._left and not self._end.endswith(self._passed):
+            raise ConnectionError("it was cut while it was read")
+        return rest
 
 
 def _end_of(path: Path) -> bytes:
