@@ -73,6 +73,9 @@ CASES: dict[str, Case] = {
         lambda on: on.source.attached == fakes.several().choices[0].attachment,
         snapshot=fakes.several(),
     ),
+    "inspect": Case(
+        lambda on: "resumes at" in on.text() and "rollout 40" in on.text(), "4", "down", "down"
+    ),
     "theme": Case(lambda on: on.app.theme == "day" and "Theme: day" in on.text()),
     "palette": Case(lambda on: type(on.app.screen).__name__ == "CommandPalette"),
     "suspend": Case(lambda on: on.suspended),

@@ -10,7 +10,7 @@ import sys
 from collections.abc import Callable
 from pathlib import Path
 
-import hostile
+import hostile_pickles
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
@@ -54,7 +54,7 @@ def refusal(raw: bytes) -> str:
 def corpus() -> dict[str, list[str]]:
     """What became of each hostile pickle in a process of its own, and what it set off."""
     done = subprocess.run(
-        [sys.executable, hostile.__file__],
+        [sys.executable, hostile_pickles.__file__],
         capture_output=True,
         text=True,
         timeout=300,
@@ -69,15 +69,15 @@ def corpus() -> dict[str, list[str]]:
 def test_no_hostile_pickle_is_taken_and_none_sets_off_anything(
     corpus: dict[str, list[str]],
 ) -> None:
-    assert corpus.keys() == hostile.CORPUS.keys() | hostile.HARMLESS.keys()
-    for name in hostile.CORPUS:
+    assert corpus.keys() == hostile_pickles.CORPUS.keys() | hostile_pickles.HARMLESS.keys()
+    for name in hostile_pickles.CORPUS:
         assert corpus[name][0].startswith("not an index: "), name
         assert corpus[name][1:] == [], name
 
 
 def test_what_nothing_reads_does_no_harm(corpus: dict[str, list[str]]) -> None:
-    assert {name: corpus[name] for name in hostile.HARMLESS} == {
-        name: ["1 items"] for name in hostile.HARMLESS
+    assert {name: corpus[name] for name in hostile_pickles.HARMLESS} == {
+        name: ["1 items"] for name in hostile_pickles.HARMLESS
     }
 
 
@@ -94,7 +94,7 @@ class Watched(pickle.Unpickler):
 
 def test_the_corpus_would_show_a_reader_that_calls() -> None:
     for name, called in (("builtins.eval", "eval"), ("global in protocol 2", "system")):
-        watched = Watched(hostile.CORPUS[name]())
+        watched = Watched(hostile_pickles.CORPUS[name]())
         watched.load()
         assert watched.called == [called]
 

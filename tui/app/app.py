@@ -30,6 +30,7 @@ from tui.app.options import ScreenOptions
 from tui.app.paint import Paint
 from tui.app.palette import CommandSearch
 from tui.app.screens.choose import ChooseScreen
+from tui.app.screens.detail import DetailScreen
 from tui.app.screens.help import HelpScreen
 from tui.app.screens.main import MainScreen
 from tui.app.screens.painted import PaintedScreen
@@ -204,6 +205,15 @@ class MilepostApp(App[None], inherit_bindings=False):
         else:
             await self.push_screen(self._made(HelpScreen))
             self._show_everywhere()
+
+    async def action_inspect(self) -> None:
+        """The page of the checkpoint under the cursor."""
+        if not isinstance(self.screen, MainScreen):
+            return
+        page = self._made(DetailScreen)
+        page.iteration = self.screen.selected_iteration
+        await self.push_screen(page)
+        self._show_everywhere()
 
     def action_next_theme(self) -> None:
         theme = self._themes.after(self.theme)

@@ -176,6 +176,14 @@ COMMANDS = (
         footer_rank=0,
     ),
     Command(
+        name="inspect",
+        keys=("i",),
+        label="inspect",
+        sentence="Show all that is known of the selected checkpoint.",
+        action="app.inspect",
+        footer_rank=9,
+    ),
+    Command(
         name="theme",
         keys=("t",),
         label="theme",

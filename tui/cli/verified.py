@@ -25,10 +25,10 @@ def rows(result: VerifyResult, width: int, look: Look) -> tuple[Row, ...]:
     out: list[Row] = [
         (
             Span(f"{glyph} ", role),
+            Span(f"{word}  ", role),
             Span(harmless(result.path), Role.STRONG),
-            Span(f"  {word}", role),
-            Span(f"  {result.subject.value}, {told}", Role.MUTED),
-        )
+        ),
+        *_indented(f"{result.subject.value}, {told}", width, Role.MUTED),
     ]
     for lines, line_role in (
         (result.faults, Role.BAD),

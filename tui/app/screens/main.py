@@ -101,6 +101,12 @@ class MainScreen(PaintedScreen):
         at = _NAMES.index(self.active)
         self.action_open_pane(_NAMES[(at + step) % len(_NAMES)])
 
+    @property
+    def selected_iteration(self) -> int | None:
+        """The checkpoint under the cursor, None before one was chosen."""
+        pane = self.panes[layout.Pane.CHECKPOINTS]
+        return pane.selected if isinstance(pane, CheckpointsPane) else None
+
     def action_zoom(self) -> None:
         self.zoomed = not self.zoomed
         self.place_all()
