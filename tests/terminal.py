@@ -11,6 +11,7 @@ import struct
 import termios
 import time
 from collections.abc import Callable, Sequence
+from pathlib import Path
 from types import TracebackType
 
 import pyte
@@ -44,7 +45,8 @@ class Terminal:
         if self.code is None:
             os.kill(self.pid, 9)
             os.waitpid(self.pid, 0)
-        os.close(self._fd)
+        if self._fd >= 0:
+            os.close(self._fd)
 
     @property
     def text(self) -> str:
@@ -78,12 +80,12 @@ class Terminal:
         self.type(keys)
         return self.ends(deadline_s)
 
-    def ends(self, deadline_s: float = 30.0) -> int:
+    def ends(self, deadline_s: float = 30.0, bytes_per_s: int | None = None) -> int:
         """Wait for the end; the exit code."""
         end = time.monotonic() + deadline_s
         while self.code is None:
             assert time.monotonic() < end, f"it does not end:\n{self.text}"
-            self._feed(0.02)
+            self._feed(0.02, bytes_per_s)
             ended, status = os.waitpid(self.pid, os.WNOHANG)
             if ended:
                 self.code = os.waitstatus_to_exitcode(status)
@@ -91,23 +93,44 @@ class Terminal:
             pass
         return self.code
 
-    def wait(self, seconds: float) -> None:
-        """Take what comes within this time."""
+    def wait(self, seconds: float, bytes_per_s: int | None = None) -> None:
+        """Take what comes within this time, no faster than that."""
         end = time.monotonic() + seconds
         while (left := end - time.monotonic()) > 0:
-            self._feed(left)
+            self._feed(left, bytes_per_s)
 
-    def _feed(self, patience_s: float) -> bool:
+    def resize(self, width: int, height: int) -> None:
+        """Take another size, and say so."""
+        fcntl.ioctl(self._fd, termios.TIOCSWINSZ, struct.pack("HHHH", height, width, 0, 0))
+        self.screen.resize(height, width)
+
+    def hang_up(self) -> None:
+        """Be closed, as by a lost connection."""
+        os.close(self._fd)
+        self._fd = -1
+
+    @property
+    def resident_bytes(self) -> int:
+        """Memory of the program."""
+        with Path(f"/proc/{self.pid}/statm").open(encoding="ascii") as statm:
+            return int(statm.read().split()[1]) * os.sysconf("SC_PAGE_SIZE")
+
+    def _feed(self, patience_s: float, bytes_per_s: int | None = None) -> bool:
         """Take what came, waiting for it no longer than that; whether anything did."""
+        if self._fd < 0:
+            time.sleep(patience_s)
+            return False
         if not select.select([self._fd], [], [], patience_s)[0]:
             return False
         try:
-            received = os.read(self._fd, 65536)
+            received = os.read(self._fd, 65536 if bytes_per_s is None else bytes_per_s // 10)
         except OSError:  # the program has ended
             time.sleep(patience_s)
             return False
         self.raw += received
         self._stream.feed(received)
+        if bytes_per_s is not None:
+            time.sleep(len(received) / bytes_per_s)
         return True
 
     @property

@@ -4,8 +4,12 @@ from __future__ import annotations
 
 import threading
 import time
+import types
 from collections.abc import Callable, Sequence
 
+import pytest
+
+import tui.monitor as monitor_module
 from tui.model.events import Event, MemoryRead
 from tui.model.memory import Memory
 from tui.model.reading import Known, known
@@ -121,3 +125,41 @@ def test_once_gives_up_on_what_hangs() -> None:
     snapshot = Monitor((Probe(hang, "nvml"), Probe(memory_of)), Snapshot()).once(deadline_s=0.3)
 
     assert isinstance(snapshot.memory, Known)
+
+
+def test_after_a_pause_everything_is_read_before_it_is_judged(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """Stopped by ctrl+z, or with the lid closed: what was known is no news of now."""
+    shift = 0.0
+    clock = types.SimpleNamespace(time=lambda: time.time() + shift, monotonic=time.monotonic)
+    monkeypatch.setattr(monitor_module, "time", clock)
+    seldom = Probe(memory_of)
+    seldom.cadence_s = 3600.0
+    published: list[Snapshot] = []
+    monitor = Monitor([seldom], Snapshot(), interval_s=0.02)
+    monitor.start(published.append)
+    until(lambda: bool(published) and isinstance(published[-1].memory, Known))
+    shift = 1000.0
+    later = time.time() + 500.0
+    until(lambda: published[-1].now > later)
+    monitor.stop()
+    memory = next(each for each in published if each.now > later).memory
+    assert isinstance(memory, Known)
+    assert memory.at > later
+
+
+def test_a_fault_that_a_probe_tells_of_is_over_with_its_next_answer() -> None:
+    answers = iter((fail, fail))
+    shaky = Probe(lambda now: next(answers, memory_of)(now))
+    monitor, _ = watched(shaky, until=lambda seen: "memory" in seen.missed)
+    until(lambda: "memory" not in monitor.latest.missed)
+    monitor.stop()
+    assert isinstance(monitor.latest.memory, Known)
+
+
+def until(condition: Callable[[], bool]) -> None:
+    end = time.monotonic() + DEADLINE_S
+    while not condition():
+        assert time.monotonic() < end, "never came true"
+        time.sleep(0.005)

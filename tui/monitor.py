@@ -23,6 +23,9 @@ from tui.probes import Probe
 
 _LOG = logging.getLogger("milepost")
 _CLOSE_S = 0.3
+_STOPPED_S = 5.0
+"""No fold is later than that by itself: we were stopped, or the machine slept."""
+_CATCH_UP_S = 3.0
 
 Publish = Callable[[Snapshot], None]
 
@@ -143,13 +146,25 @@ class Monitor:
 
     def _fold(self, publish: Publish) -> None:
         tick = time.monotonic()
+        now = time.time()
         while not self._stopping.is_set():
             self._drain(tick)
+            if time.time() - now > self._interval_s + _STOPPED_S:
+                self._catch_up()
             now = time.time()
             for event in (*self._missed(now), TimePassed(at=now)):
                 self._latest = reduce(self._latest, event)
             publish(self._latest)
             tick = max(tick + self._interval_s, time.monotonic())
+
+    def _catch_up(self) -> None:
+        """Have everything read before it is judged: what is known is as old as our pause."""
+        since = time.monotonic()
+        self._wake()
+        while not self._stopping.is_set() and not self._have_read_since(since):
+            if time.monotonic() - since > _CATCH_UP_S:
+                return
+            self._drain(time.monotonic() + 0.02)
 
     def _drain(self, until: float) -> None:
         while True:

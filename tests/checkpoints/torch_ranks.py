@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import sys
 import warnings
+from collections import OrderedDict
 from pathlib import Path
 from typing import Any
 
@@ -39,23 +40,21 @@ def mixed() -> dict[str, Any]:
     }
 
 
-class Small(nn.Module):
-    def __init__(self) -> None:
-        super().__init__()
-        self.embed = nn.Embedding(11, 6)
-        self.down = nn.Linear(6, 1)
-        self.norm = nn.LayerNorm(1)
-        self.head = nn.Linear(1, 5, bias=False)
-        self.register_buffer("seen", torch.tensor(3, dtype=torch.int64))
-
-    def forward(self, tokens: torch.Tensor) -> torch.Tensor:
-        hidden: torch.Tensor = self.head(self.norm(self.down(self.embed(tokens))))
-        return hidden
+def small() -> Any:
+    layers = {
+        "embed": nn.Embedding(11, 6),
+        "down": nn.Linear(6, 1),
+        "norm": nn.LayerNorm(1),
+        "head": nn.Linear(1, 5, bias=False),
+    }
+    model = nn.Sequential(OrderedDict(layers))
+    model.register_buffer("seen", torch.tensor(3, dtype=torch.int64))
+    return model
 
 
 def sharded(world: int) -> tuple[dict[str, Any], dict[str, Any]]:
     torch.manual_seed(0)
-    model = Small()
+    model = small()
     fully_shard(model, mesh=init_device_mesh("cpu", (world,)))
     optimizer = torch.optim.AdamW(model.parameters(), lr=1e-3)
     model(torch.arange(4)).sum().backward()

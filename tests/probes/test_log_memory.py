@@ -12,7 +12,7 @@ import pytest
 SIZE = 200 << 20
 LIMIT_MIB = 60
 CHILD = """
-import resource, sys, time
+import re, sys, time
 from pathlib import Path
 from tui.explain import explained
 from tui.model.launch import Attachment, Found
@@ -21,7 +21,7 @@ from tui.model.snapshot import Snapshot
 from tui.probes.log_tail import LogProbe
 
 def peak_mib():
-    return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024
+    return int(re.search(r"VmHWM:\\s+(\\d+)", Path("/proc/self/status").read_text())[1]) / 1024
 
 log, way = sys.argv[1:]
 before = peak_mib()
@@ -42,7 +42,6 @@ PIECES = {
     "carriage returns": b"\r" * 65_536,
     "bars": b"\rtrain:  10%|#         | 1/10 [00:01<00:09, 1.0it/s]" * 1200,
     "NULs": b"\0" * 65_536,
-    "short lines": b"x\n" * 32_768,
 }
 
 
@@ -62,5 +61,4 @@ def test_junk(kind: str, way: str, tmp_path: Path) -> None:
     )
     log.unlink()
     assert done.returncode == 0, done.stderr
-    assert float(done.stdout) < LIMIT_MIB
-    print(done.stdout)
+    assert 0 < float(done.stdout) < LIMIT_MIB

@@ -172,3 +172,86 @@ def test_any_bytes_at_all(tmp_path_factory: pytest.TempPathFactory, junk: list[b
     snapshot = reduced(snapshot, LogProbe().read(1.0, snapshot))
 
     assert snapshot.log.size_bytes == log.stat().st_size
+
+
+def stamped(at: float, ahead_s: float, message: str) -> str:
+    """A record of the trainer in a zone so far ahead of UTC."""
+    clock = time.strftime("%Y-%m-%d %H:%M:%S", time.gmtime(at + ahead_s))
+    return f"{logs.TRAINER}[{clock}.000 actor_cell0_rank0] log_utils.py:542 - {message}\n"
+
+
+def batch(at: float, ahead_s: float) -> str:
+    clock = time.strftime("%Y-%m-%d %H:%M:%S", time.gmtime(at + ahead_s))
+    return (
+        f"{logs.ENGINE}[{clock}] Decode batch, #running-req: 3, #token: 9, token usage: 0.10, "
+        "cuda graph: True, gen throughput (token/s): 99.0, #queue-req: 0\n"
+    )
+
+
+def job(at: float, ahead_s: float) -> str:
+    clock = time.strftime("%Y-%m-%d %H:%M:%S", time.gmtime(at + ahead_s))
+    return f"{clock},001\tINFO cli.py:41 -- Job submission server address: http://127.0.0.1:8265\n"
+
+
+HOUR = 3600.0
+
+
+@pytest.mark.parametrize("order", [(0, 9, 2), (9, 0, 2), (2, 9, 0), (0, -7, 0)])
+def test_three_clocks_in_one_log_leave_ages_right(order: tuple[int, ...], tmp_path: Path) -> None:
+    """The trainer in a container at UTC, the engines and the job's client elsewhere."""
+    trainer, engine, client = (hours * HOUR for hours in order)
+    log, now = tmp_path / "plain.log", time.time()
+    log.write_text(
+        "".join(
+            job(now - left, client)
+            + stamped(now - left, trainer, f"step {number}: {{'train/loss': 0.1}}")
+            + batch(now - left, engine)
+            for number, left in enumerate((600, 400, 200, 1))
+        )
+    )
+    probe = LogProbe()
+    snapshot = reduced(watching(log), probe.read(now, watching(log)))
+    assert snapshot.story.progress is not None
+    assert now - snapshot.story.progress.at == pytest.approx(1, abs=5)
+    for number in range(4, 8):
+        now += 100.0
+        with log.open("a") as out:
+            out.write(
+                job(now, client)
+                + batch(now, engine)
+                + stamped(now, trainer, f"step {number}: {{'train/loss': 0.1}}")
+            )
+        snapshot = reduced(snapshot, probe.read(now, snapshot))
+        assert snapshot.story.step == number
+        assert snapshot.story.progress is not None
+        assert snapshot.now == pytest.approx(now, abs=1)
+        assert now - snapshot.story.progress.at == pytest.approx(0, abs=5)
+        assert all(now - line.at < 5 for line in snapshot.lines[-3:])
+
+
+def test_a_log_written_byte_by_byte_with_crlf_and_nuls(tmp_path: Path) -> None:
+    """Characters torn at every place, line ends of another system, NULs of a lost write."""
+    log, probe = tmp_path / "plain.log", LogProbe()
+    text = "\0\0" + logs.step("10:00:00", 1) + "\r\n" + logs.rollout("10:00:01", "答案 🚀") + "\r\n"
+    log.touch()
+    snapshot = reduced(watching(log), probe.read(1.0, watching(log)))
+    for byte in text.encode():
+        with log.open("ab") as out:
+            out.write(bytes((byte,)))
+        snapshot = reduced(snapshot, probe.read(1.0, snapshot))
+    assert snapshot.story.step == 1
+    assert [line.text for line in snapshot.lines] == [
+        "step 1: {'train/loss': 0.01, 'train/grad_norm': 0.9, 'train/step': 1}",
+        "答案 🚀",
+    ]
+
+
+def test_a_line_of_five_megabytes_between_two_others(tmp_path: Path) -> None:
+    log, probe = tmp_path / "plain.log", LogProbe()
+    log.write_text(logs.step("10:00:00", 1) + "\n")
+    snapshot = reduced(watching(log), probe.read(1.0, watching(log)))
+    with log.open("a") as out:
+        out.write(logs.rollout("10:00:01", f"Finish rollout: text_preview={'x' * 5_000_000}\n"))
+        out.write(logs.step("10:00:02", 2) + "\n")
+    snapshot = until(probe, snapshot, lambda seen: seen.story.step == 2)
+    assert max(len(line.text) for line in snapshot.lines) <= 2000

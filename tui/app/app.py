@@ -12,6 +12,7 @@ from contextlib import nullcontext, suppress
 from typing import ClassVar, TypeVar
 
 from rich.console import RenderableType
+from textual import on
 from textual._compositor import ChopsUpdate, LayoutUpdate
 from textual.app import App
 from textual.binding import BindingType
@@ -180,6 +181,11 @@ class MilepostApp(App[None], inherit_bindings=False):
                 markup=False,
             )
         self._source.start(self.publish)
+
+    @on(Driver.SignalResume)
+    def _paint_all(self) -> None:
+        """Back from the shell, on a terminal that has kept nothing of the picture."""
+        self.screen.refresh()
 
     def _leave_if_hung_up(self) -> None:
         if isinstance(self._driver, Terminal) and self._driver.gone:

@@ -59,7 +59,9 @@ def read_index(raw: bytes) -> DcpIndex:
     """What `raw` says. Raises `NotAnIndexError`."""
     whole = _fields(unpickle(raw), *METADATA)
     described = _Described(_entries(whole, "state_dict_metadata"))
-    _check_paths(described.keys, whole.get("planner_data"))
+    if "planner_data" not in whole:
+        raise _refused("it has no planner_data")
+    _check_paths(described.keys, whole["planner_data"])
     items = [described.stored(key, place) for key, place in _entries(whole, "storage_data").pairs()]
     described.check_stored()
     items.sort(key=lambda item: (item.file, item.offset, item.length))

@@ -55,10 +55,12 @@ class LogClock:
         self._zones: dict[str, float] = {}
         self._delays: deque[float] = deque(maxlen=self.window)
 
-    def calibrate(self, stamp: float, written_at: float) -> None:
-        """The newest stamp in the file belongs to the file's last write."""
+    def calibrate(self, stamp: float, written_at: float, form: str = "") -> None:
+        """The newest stamp in the file belongs to its last write; its zone is the main one."""
         if self.live:
             self._offset = written_at - stamp
+        if form:
+            self._zones = {form: 0.0}
 
     def copy(self) -> LogClock:
         """A clock set like this one, for the same log read from elsewhere."""
@@ -89,6 +91,8 @@ class LogClock:
         """What to add to stamps of this form to have them in the log's main zone."""
         if form not in self._zones:
             shift = 0.0
+            if self._zones and self.last_at is None:
+                return shift  # nothing to tell it by yet
             if self._zones and self.last_at is not None:
                 apart = self.last_at - stamp - (self._offset or 0.0)
                 zone = round(apart / _ZONE_STEP_S) * _ZONE_STEP_S

@@ -9,7 +9,8 @@ from __future__ import annotations
 
 import threading
 import time
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass
 from pathlib import Path
 
 from tui.miles.bars import newest_bars
@@ -122,9 +123,9 @@ class LogProbe:
         assert self._follower is not None
         stamps = _stamps(read.lines)
         clock = self._parser.clock
-        if stamps:
-            clock.calibrate(stamps[-1], read.written_at)
-            clock.begin(stamps[0])
+        if stamps is not None:
+            clock.calibrate(stamps.last, read.written_at, stamps.form)
+            clock.begin(stamps.first)
         start = read.lines[0].offset if read.lines else 0
         self._past = _Past(self._follower.history(start), start, clock)
         if start:
@@ -171,19 +172,30 @@ def _pending_bars(pending: bytes, now: float) -> list[Event]:
     return [BarMoved(at=now, name=name, done=done, total=total) for name, done, total in bars]
 
 
-def _stamps(lines: Sequence[Line]) -> tuple[float, ...]:
-    """The first and the last stamp among the lines; empty when none has one."""
-    first = _first_stamp(lines[:_STAMPED_WITHIN])
-    last = _first_stamp(reversed(lines[-_STAMPED_WITHIN:]))
-    return () if first is None or last is None else (first, last)
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Stamps:
+    """The first and the last stamp of one program: of another it may be in another zone."""
+
+    form: str
+    first: float
+    last: float
 
 
-def _first_stamp(lines: Iterable[Line]) -> float | None:
+def _stamps(lines: Sequence[Line]) -> _Stamps | None:
+    """Those of the program that is heard first; None where nothing has a stamp."""
+    first = next(_stamped(lines[:_STAMPED_WITHIN]), None)
+    if first is None:
+        return None
+    form, begin = first
+    newest = (stamp for of, stamp in _stamped(reversed(lines[-_STAMPED_WITHIN:])) if of == form)
+    return _Stamps(form=form, first=begin, last=next(newest, begin))
+
+
+def _stamped(lines: Iterable[Line]) -> Iterator[tuple[str, float]]:
     for line in lines:
-        stamp = record_of(decode(line.content)).stamp
-        if stamp is not None:
-            return stamp
-    return None
+        record = record_of(decode(line.content))
+        if record.stamp is not None:
+            yield record.form.value, record.stamp
 
 
 def folded(blocks: Iterable[Block], parser: LogParser, story: Story) -> Iterable[tuple[Story, int]]:
