@@ -217,3 +217,15 @@ def test_a_header_of_a_hundred_megabytes_is_not_read(tmp_path: Path) -> None:
     result = verify(path)
     assert result.unread == ("x.safetensors: a header of 99,000,000 bytes is not read",)
     assert result.verification is None
+
+
+def test_what_lies_beside_it_does_not_matter(folder: Path) -> None:
+    (folder.parent / "gone").symlink_to("nowhere")
+    (folder.parent / "round").symlink_to("round")
+    below = Path(shutil.copytree(folder, folder.parent / "model" / "hf"))
+    (below.parent / "gone").symlink_to("nowhere")
+
+    assert verify(folder).is_good
+    assert verify(below).is_good
+    for weights in (*folder.glob("*.safetensors"), *below.glob("*.safetensors")):
+        assert verify(weights).is_good

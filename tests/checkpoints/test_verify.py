@@ -93,6 +93,15 @@ class TestWhole:
         flip(folder / SHARD, 300_000)
         assert "item at byte" in verify(folder / SHARD).faults[0]
 
+    def test_a_link_that_leads_nowhere_is_as_good_as_no_file(self, folder: Path) -> None:
+        (folder / "notes").symlink_to("nowhere")
+        (folder / "model" / "round").symlink_to("round")
+        assert soundness(verify(folder)) is Soundness.SOUND
+
+        (folder / "meta.json").unlink()
+        (folder / "meta.json").symlink_to("nowhere")
+        assert not verify(folder).is_good
+
     def test_progress_ends_at_the_whole(self, folder: Path) -> None:
         told: list[tuple[int, int]] = []
         result = verify(folder, report=lambda done, total: told.append((done, total)))

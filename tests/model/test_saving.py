@@ -20,8 +20,8 @@ from tui.model.judge import judge
 from tui.model.judge.interval import advice, optimum_s, waste_ratio
 from tui.model.judge.would_load import would_load_of
 from tui.model.launch import LaunchArgs
-from tui.model.progress import Progress, Story
-from tui.model.reading import Absence, Reading, Unknown, known
+from tui.model.progress import Ending, Progress, Story
+from tui.model.reading import Absence, Known, Reading, Unknown, known
 from tui.model.snapshot import Loads, Snapshot
 
 NOW = 1_000_000.0
@@ -191,3 +191,14 @@ def test_advice_is_total_and_ordered(
     assert found.most >= 1
     assert found.waste_ratio is not None
     assert 0 <= found.best_waste_ratio <= 1
+
+
+def test_a_save_under_way_in_a_scan_older_than_the_end_is_not_called_broken() -> None:
+    under_way = checkpoint(80, state=CheckpointState.SAVING, reason="being written: meta.json")
+    snapshot = seen(under_way, checkpoint(60, tracked=True))
+    assert isinstance(snapshot.checkpoints, Known)
+    ended = Story(attempt=1, steps_seen=80, ending=Ending(end="succeeded", detail="", at=NOW - 5))
+    early = replace(snapshot.checkpoints, at=NOW - 6)
+
+    assert "checkpoint-partial" in codes(replace(snapshot, story=ended))
+    assert "checkpoint-partial" not in codes(replace(snapshot, story=ended, checkpoints=early))

@@ -131,3 +131,8 @@ def test_what_a_rotation_replays_is_left_out_however_it_is_cut(sizes: list[int])
 def test_a_clock_set_back_silences_nothing() -> None:
     pieces = (stamped(50, b"before\n"), stamped(10, b"after\n"), stamped(11, b"more\n"))
     assert unstamped(*pieces, now=1_795_953_610.0) == b"before\nafter\nmore\n"
+
+
+def test_a_stream_that_was_overtaken_is_no_replay() -> None:
+    pieces = (stamped(2, b"error\n", 2), stamped(1, b"one\n"), stamped(3, b"two\n"))
+    assert unstamped(*pieces) == b"error\none\ntwo\n"

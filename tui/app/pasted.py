@@ -19,13 +19,13 @@ class PasteGuard:
     def feed(self, text: str) -> str:
         """The text as it may be read for keys."""
         text, self._held = self._held + text, ""
-        out = []
+        out: list[str] = []
         while text:
             part, mark, text = text.partition(END if self._pasting else BEGIN)
             if self._pasting:
                 part = self._pasted(part, is_last=not mark)
             out += (part, mark)
-            self._pasting = self._pasting is not bool(mark)
+            self._pasting = self._pasting != bool(mark)
         return "".join(out)
 
     def _pasted(self, part: str, *, is_last: bool) -> str:

@@ -160,7 +160,10 @@ def _listed(folder: Path, prefix: str, files: list[FileSeen]) -> Iterator[str]:
             if entry.is_dir(follow_symlinks=False):
                 yield entry.name
                 continue
-            status = entry.stat()
+            try:
+                status = entry.stat()
+            except OSError:  # a link that leads nowhere: as good as no file
+                continue
             files.append(
                 FileSeen(
                     path=prefix + entry.name,

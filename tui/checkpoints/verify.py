@@ -150,7 +150,10 @@ def _plan_of_folder(path: Path, now: float) -> Plan:
 
 def _home_of(folder: Path) -> Path:
     """The checkpoint that a folder is a part of, else the folder itself."""
-    return folder.parent if is_iteration(folder.parent) else folder
+    with suppress(OSError):  # the folder above may be anything, readable or not
+        if is_iteration(folder.parent):
+            return folder.parent
+    return folder
 
 
 def _files_beside(plan: Plan) -> dict[str, FileIdentity]:
@@ -158,7 +161,7 @@ def _files_beside(plan: Plan) -> dict[str, FileIdentity]:
     found = {file.name: file.identity for file in plan.files}
     for folder in {ledger.folder_in(name) for name in found}:
         for name in () if folder is None else ledger.names_in(plan.home, folder):
-            with suppress(FileNotFoundError):
+            with suppress(OSError):
                 found.setdefault(name, identity_of(plan.home / name))
     return found
 

@@ -29,7 +29,10 @@ _STEP_S = 1.0
 
 
 class _Stamps:
-    """Takes the engine's stamp off the head of each frame, and tells what it replays."""
+    """Takes the engine's stamp off the head of each frame, and tells what it replays.
+
+    Of one stream: the engine takes the two in side by side, so one may overtake the other.
+    """
 
     def __init__(self, clock: Callable[[], float]) -> None:
         self._clock = clock
@@ -82,7 +85,7 @@ class FrameDemultiplexer:
 
     def __init__(self, *, stamped: bool = False, clock: Callable[[], float] = time.time) -> None:
         """`stamped`: each frame begins with the time the engine took it in."""
-        self._stamps = _Stamps(clock) if stamped else None
+        self._stamps = {stream: _Stamps(clock) for stream in _PRINTED} if stamped else {}
         self._header = bytearray()
         self._stream = 0
         self._left = 0
@@ -99,8 +102,8 @@ class FrameDemultiplexer:
                 piece = chunk[at : at + self._left]
                 at += len(piece)
                 self._left -= len(piece)
-                if self._stamps is not None and self._stream in _PRINTED:
-                    piece = self._stamps.taken_off(piece, is_last=not self._left)
+                if stamps := self._stamps.get(self._stream):
+                    piece = stamps.taken_off(piece, is_last=not self._left)
                 lines += self._whole_lines(piece)
             else:
                 piece = chunk[at : at + _HEADER - len(self._header)]
@@ -123,9 +126,9 @@ class FrameDemultiplexer:
         if header[0] not in _STREAMS or any(header[1:4]):
             self._unframed = True
             return self.flush() + header
-        if self._stamps is not None:
-            self._stamps.open()
         self._stream = header[0]
+        if stamps := self._stamps.get(self._stream):
+            stamps.open()
         self._left = int.from_bytes(header[4:], "big")
         return b""
 

@@ -29,7 +29,8 @@ def save_alerts(snapshot: Snapshot, standing: Standing, risk: WorkAtRisk | None)
         tree = snapshot.checkpoints.value
         yield from _tracker(snapshot, tree)
         yield from _loads(snapshot, tree)
-        yield from _broken(snapshot, tree, has_ended=standing.has_ended)
+        is_final = standing.has_ended and snapshot.checkpoints.at > standing.since
+        yield from _broken(snapshot, tree, is_final=is_final)
         yield from _without_data_state(snapshot, tree, has_ended=standing.has_ended)
     if isinstance(snapshot.disk, Known):
         yield from _disk(snapshot, snapshot.disk.value)
@@ -149,11 +150,12 @@ def _is_just_written(snapshot: Snapshot, checkpoint: Checkpoint) -> bool:
     return snapshot.live and snapshot.now - checkpoint.taken_at < _TRACKER_GRACE_S
 
 
-def _broken(snapshot: Snapshot, tree: CheckpointTree, *, has_ended: bool) -> Iterator[Alert]:
+def _broken(snapshot: Snapshot, tree: CheckpointTree, *, is_final: bool) -> Iterator[Alert]:
+    """`is_final`: the scan is younger than the end of the run, so nobody is saving any more."""
     if not tree.checkpoints:
         return
     newest = tree.checkpoints[0]
-    is_left = newest.state is CheckpointState.SAVING and has_ended
+    is_left = newest.state is CheckpointState.SAVING and is_final
     is_broken = newest.state in (CheckpointState.PARTIAL, CheckpointState.DAMAGED) or is_left
     if is_broken and not newest.tracked:
         state = CheckpointState.PARTIAL if is_left else newest.state
