@@ -239,10 +239,14 @@ class TestSlowTerminal:
         on = box("scrolling")
         on.sees("RUNNING")
         before = self.resident_bytes(on)
-        for _ in range(3000):
+        for _ in range(9000):
             on.step()
         self.until_steps_are_taken(on)
-        assert self.resident_bytes(on) - before < 24 * 2**20
+        # A peak is no leak: what pictures cost is given back, what waits for the terminal is not.
+        limit = time.monotonic() + DEADLINE_S
+        while self.resident_bytes(on) - before > 24 * 2**20:
+            assert time.monotonic() < limit
+            time.sleep(0.05)
         on.press("q")
         assert on.ends_unread() == 0
 

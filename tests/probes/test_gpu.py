@@ -9,6 +9,7 @@ import subprocess
 import sys
 import time
 from collections.abc import Callable, Iterator, Mapping
+from contextlib import suppress
 
 import psutil
 import pytest
@@ -122,8 +123,12 @@ def why(reading: object) -> Absence:
 
 
 def readers(of: psutil.Process | None = None) -> list[psutil.Process]:
-    children = (of or psutil.Process()).children()
-    return [child for child in children if "tui.probes.gpu_reader" in child.cmdline()]
+    found = []
+    for child in (of or psutil.Process()).children():
+        with suppress(psutil.ZombieProcess):  # of another test of this worker
+            if "tui.probes.gpu_reader" in child.cmdline():
+                found.append(child)
+    return found
 
 
 def wait_for(condition: Callable[[], bool]) -> None:

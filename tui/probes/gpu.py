@@ -15,6 +15,7 @@ import signal
 import subprocess
 import sys
 import tempfile
+import threading
 import time
 from collections.abc import Sequence
 from contextlib import ExitStack, suppress
@@ -95,8 +96,10 @@ class _Reader:
     def close(self) -> None:
         """End it, without waiting for one that hangs in the driver."""
         self._process.kill()
-        with suppress(subprocess.TimeoutExpired):
+        try:
             self._process.wait(_CLOSE_S)
+        except subprocess.TimeoutExpired:  # reap it whenever the driver lets go of it
+            threading.Thread(target=self._process.wait, daemon=True).start()
         for file in (self._requests, self._answers, self._stderr):
             file.close()
 
