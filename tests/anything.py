@@ -34,6 +34,7 @@ _KEYS: Mapping[Any, tuple[str, ...]] = {
     Series: (*_METRICS, *_HISTORY),
     Durations: ("generate", "actor_train", "train_wait", "save", "no such phase"),
     Unknown: ("gpu", "engines", "log"),
+    str: ("log", "container", "tracker"),
 }
 """What mappings to values of a type are asked for."""
 

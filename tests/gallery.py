@@ -98,6 +98,9 @@ class Still:
     def attach(self, attachment: Attachment) -> None:
         """Nothing to choose."""
 
+    def verify(self, path: str | None) -> None:
+        """Nobody asks."""
+
     def stop(self) -> None:
         """Nothing goes on."""
 

@@ -19,7 +19,7 @@ from tui.runs import ray_jobs
 from tui.runs.attachment import attachment_of, output_is_known, output_paths
 from tui.runs.listing import listed
 from tui.runs.look import look_around, looked_for
-from tui.runs.merge import Sightings, merged
+from tui.runs.merge import FoundRun, Sightings, merged
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -45,6 +45,8 @@ class Finding:
 
     attachment: Attachment
     choices: tuple[ListedRun, ...] = ()
+    run: FoundRun | None = None
+    """What was seen of it, with what must not be shown; None: nothing of it runs."""
 
 
 def found(target: Target, *, at: float, log_grows: bool = False) -> Finding:
@@ -62,14 +64,17 @@ def found(target: Target, *, at: float, log_grows: bool = False) -> Finding:
     target = _resolved(target)
     name = target.container or target.name
     if name is not None:
-        base = _named(name, _seen(at, name), only_container=target.container is not None)
+        run: FoundRun | None = _named(
+            name, _seen(at, name), only_container=target.container is not None
+        )
     elif target.is_empty:
         return _discovered(_seen(at))
     elif target.log is not None:
-        base = _writer_of(target.log, _seen(at), log_grows=log_grows)
+        run = _writer_of(target.log, _seen(at), log_grows=log_grows)
     else:
-        base = Attachment()
-    return Finding(attachment=_overridden(base, target))
+        run = None
+    base = attachment_of(run) if run is not None else Attachment()
+    return Finding(attachment=_overridden(base, target), run=run)
 
 
 def attached(target: Target, *, at: float) -> Attachment:
@@ -163,7 +168,7 @@ def _overridden(base: Attachment, target: Target) -> Attachment:
     return base
 
 
-def _named(name: str, seen: Sightings, *, only_container: bool) -> Attachment:
+def _named(name: str, seen: Sightings, *, only_container: bool) -> FoundRun:
     runs = merged(seen, ended_job=name)
     fitting = [
         run
@@ -176,7 +181,7 @@ def _named(name: str, seen: Sightings, *, only_container: bool) -> Attachment:
         raise UsageError(
             f"{name} fits {len(fitting)} runs: {_names(listed(fitting))}", "name one of these"
         )
-    return attachment_of(fitting[0])
+    return fitting[0]
 
 
 def _names(runs: Sequence[ListedRun]) -> str:
@@ -212,11 +217,11 @@ def _discovered(seen: Sightings) -> Finding:
     runs = merged(seen)
     working = [run for run in runs if not run.is_idle] or runs
     if len(working) == 1:
-        return Finding(attachment=attachment_of(working[0]))
+        return Finding(attachment=attachment_of(working[0]), run=working[0])
     return Finding(attachment=Attachment(notes=looked_for(seen)), choices=listed(working))
 
 
-def _writer_of(log: Path, seen: Sightings, *, log_grows: bool) -> Attachment:
+def _writer_of(log: Path, seen: Sightings, *, log_grows: bool) -> FoundRun | None:
     """The run that prints into this very file; a copied file has none.
 
     Where it cannot be read where a run prints, and that is the only run, a log that grows is its.
@@ -224,10 +229,10 @@ def _writer_of(log: Path, seen: Sightings, *, log_grows: bool) -> Attachment:
     runs = merged(seen)
     for run in runs:
         if any(_is_same_file(path, log) for path in output_paths(run)):
-            return attachment_of(run)
+            return run
     if log_grows and len(runs) == 1 and not output_is_known(runs[0]):
-        return attachment_of(runs[0])
-    return Attachment()
+        return runs[0]
+    return None
 
 
 def _is_same_file(path: str, log: Path) -> bool:

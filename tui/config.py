@@ -65,6 +65,12 @@ def config_folder() -> Path:
     return Path(base) / "milepost"
 
 
+def state_home() -> Path:
+    """`$XDG_STATE_HOME/milepost`, by default `~/.local/state/milepost`: what outlives a run."""
+    base = os.environ.get("XDG_STATE_HOME") or str(Path.home() / ".local" / "state")
+    return Path(base) / "milepost"
+
+
 def load_config(path: Path | None = None) -> Config:
     """The configuration of the user's file; defaults where there is none.
 

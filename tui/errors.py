@@ -30,6 +30,8 @@ class ExitCode(IntEnum):
     """No run, log or checkpoint folder was found."""
     UNKNOWN = 7
     """There is a run, but its state cannot be told from what is readable."""
+    REFUSED = 8
+    """An action was refused, and nothing was changed."""
 
 
 class MilepostError(Exception):

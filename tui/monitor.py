@@ -13,7 +13,14 @@ import time
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 
-from tui.model.events import Attached, Event, ProbeMissed, ProbeRecovered, TimePassed
+from tui.model.events import (
+    Attached,
+    Event,
+    ProbeMissed,
+    ProbeRecovered,
+    TimePassed,
+    VerifyAsked,
+)
 from tui.model.judge.words import span
 from tui.model.launch import Attachment
 from tui.model.reading import Absence, Unknown
@@ -74,6 +81,10 @@ class Monitor:
     def attach(self, attachment: Attachment) -> None:
         """Watch this from now on. Any thread; returns at once."""
         self._queue.put((Attached(at=time.time(), attachment=attachment),))
+
+    def verify(self, path: str | None) -> None:
+        """Verify this checkpoint in place of any before, or none any more. As `attach`."""
+        self._queue.put((VerifyAsked(at=time.time(), path=path),))
 
     def stop(self) -> None:
         """Stop asking. Threads that hang are left behind; they are daemons."""
@@ -177,10 +188,10 @@ class Monitor:
                 )
             except queue.Empty:
                 return
-            watched = self._latest.attachment.log
+            before = self._latest
             for event in events:
                 self._latest = reduce(self._latest, event)
-            if self._latest.attachment.log != watched:
+            if _is_worth_a_look(before, self._latest):
                 self._wake()
             if self._stopping.is_set():
                 return
@@ -198,3 +209,13 @@ class Monitor:
                 events.append(ProbeRecovered(at=now, probe=runner.probe.name))
             runner.was_missed = late or runner.failed
         return events
+
+
+def _is_worth_a_look(before: Snapshot, after: Snapshot) -> bool:
+    """Whether probes have something else to read: another log, a verify that begins or ended."""
+    is_other_verify = _asked_at(before) != _asked_at(after)
+    return before.attachment.log != after.attachment.log or is_other_verify
+
+
+def _asked_at(snapshot: Snapshot) -> float | None:
+    return None if snapshot.verifying is None else snapshot.verifying.asked_at

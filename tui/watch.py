@@ -20,12 +20,16 @@ from tui.probes.container import ContainerProbe
 from tui.probes.container_log import ContainerLogProbe
 from tui.probes.engines import EnginesProbe
 from tui.probes.gpu import GpuProbe
+from tui.probes.journal import JournalProbe
 from tui.probes.log_tail import LogProbe
 from tui.probes.memory import DiskProbe, MemoryProbe
 from tui.probes.processes import ProcessesProbe
+from tui.probes.recipe import RecipeProbe
 from tui.probes.save_path import save_path
 from tui.probes.simulated import SimulatedGpu
+from tui.probes.verify import VerifyProbe
 from tui.runs.attachment import output_copy
+from tui.runs.merge import FoundRun
 
 _GLANCE_S = 3.0
 
@@ -92,6 +96,18 @@ class DriverProcesses(ProcessesProbe):
         return () if seen.attachment.driver_pid is None else super().read(now, seen)
 
 
+def run_seen(attachment: Attachment, at: float) -> FoundRun | None:
+    """All that is seen now of what is watched; None where nothing of it runs any more."""
+    container, inside = attachment.container, attachment.driver_pid or attachment.job
+    target = Target(container=container.value if container is not None else None)
+    if inside is not None:
+        target = Target(name=inside.value)
+    try:
+        return found(target, at=at).run
+    except MilepostError:
+        return None
+
+
 def monitor_of(
     attachment: Attachment,
     config: Config,
@@ -116,8 +132,13 @@ def monitor_of(
     first = reduce(first, Attached(at=at, attachment=attachment))
     first = reduce(first, RunsFound(at=at, runs=choices))
     probes: list[Probe] = [LogProbe(), *_box(demo_folder), DiskProbe(), EnginesProbe()]
-    probes += [CheckpointsProbe(), ContainerProbe(), ContainerLogProbe(output_copy)]
-    probes += [DriverProcesses(), *([RunFinder(target)] if target is not None else [])]
+    probes += [CheckpointsProbe(), VerifyProbe(), ContainerProbe(), ContainerLogProbe(output_copy)]
+    probes += [
+        DriverProcesses(),
+        JournalProbe(),
+        *([RunFinder(target)] if target is not None else []),
+        *([RecipeProbe(run_seen)] if demo_folder is None else []),
+    ]
     return Monitor(probes, first, interval_s=config.interval_s)
 
 

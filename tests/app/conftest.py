@@ -37,6 +37,7 @@ class HandSource:
         self.first = first
         self.stopped = False
         self.attached: Attachment | None = None
+        self.verifies: list[str | None] = []
 
     def start(self, publish: Callable[[Snapshot], None]) -> None:
         self.publish = publish
@@ -45,6 +46,9 @@ class HandSource:
 
     def attach(self, attachment: Attachment) -> None:
         self.attached = attachment
+
+    def verify(self, path: str | None) -> None:
+        self.verifies.append(path)
 
     def stop(self) -> None:
         self.stopped = True

@@ -130,6 +130,9 @@ class PipedSource:
     def attach(self, attachment: Attachment) -> None:
         """No scenario has anything to choose."""
 
+    def verify(self, path: str | None) -> None:
+        """No scenario has bytes to read."""
+
     def stop(self) -> None:
         while self._hangs:
             time.sleep(3600)

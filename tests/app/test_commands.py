@@ -11,7 +11,8 @@ import pytest
 from fake_box import NOW
 
 from tui.app import commands
-from tui.app.commands import COMMANDS, Command
+from tui.app.command import Command
+from tui.app.commands import COMMANDS
 from tui.app.keys import chosen_keys
 from tui.app.leaving import Leaving
 from tui.app.screens.choose import ChooseScreen

@@ -252,6 +252,7 @@ def test_the_demo_stands_alone() -> None:
     """Nothing but the standard library, and nothing of the rest of milepost."""
     code = (
         "import sys, tui.demo.__main__, tui.demo.launch, tui.demo.engine, tui.demo.router\n"
+        "import tui.demo.convert\n"
         "print(*sorted(n for n in sys.modules if n.startswith('tui')))\n"
         "print(*sorted({n.partition('.')[0] for n in sys.modules} - set(sys.stdlib_module_names)))"
     )

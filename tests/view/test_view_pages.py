@@ -18,7 +18,12 @@ from tui.view import footer, report, start
 from tui.view.rows import Look, Role, Row, plain
 
 LOOK = Look()
-KEYS = (("?", "help"), ("q", "quit"), ("1-6", "pane"), ("/", "filter"), ("z", "zoom"))
+HINTS = tuple(
+    footer.Hint(key=key, label=label, rank=rank)
+    for rank, (key, label) in enumerate(
+        (("?", "help"), ("q", "quit"), ("1-6", "pane"), ("/", "filter"), ("z", "zoom"))
+    )
+)
 
 
 def rows(snapshot: Snapshot, width: int = 100) -> tuple[Row, ...]:
@@ -131,11 +136,11 @@ def test_the_start_screen_without_notes_gives_the_reason() -> None:
 
 
 def test_the_keys_and_the_cost() -> None:
-    row = footer.row(KEYS, 100, LOOK, cpu_ratio=0.0104, resident_bytes=41 * 2**20)
+    row = footer.row(HINTS, 100, LOOK, cpu_ratio=0.0104, resident_bytes=41 * 2**20)
     told = plain(row)
     assert told.startswith(" ? help   q quit   1-6 pane   / filter   z zoom")
     assert told.endswith("1.0 %  41 MiB ")
-    assert {span.text for span in row if span.role is Role.KEY} == {key for key, _ in KEYS}
+    assert {span.text for span in row if span.role is Role.KEY} == {hint.key for hint in HINTS}
 
 
 @pytest.mark.parametrize(
@@ -144,12 +149,27 @@ def test_the_keys_and_the_cost() -> None:
         (40, " ? help  q quit  1-6 pane  / filter"),
         (16, " ? help  q quit"),
         (8, " ? help"),
-        (3, " "),
+        (3, " ?…"),
     ],
 )
 def test_keys_at_the_end_give_way(width: int, told: str) -> None:
-    assert plain(footer.row(KEYS, width, LOOK, cpu_ratio=0.5)) == told
+    assert plain(footer.row(HINTS, width, LOOK, cpu_ratio=0.5)) == told
+
+
+def test_the_order_is_kept_and_labels_shrink_before_hints_go() -> None:
+    hints = (
+        footer.Hint(key="s", label="save now", short="save", rank=2),
+        footer.Hint(key="?", label="help", rank=1),
+        footer.Hint(key="q", label="quit", rank=3),
+    )
+    for width, told in (
+        (40, " s save now  ? help  q quit"),
+        (25, " s save  ? help  q quit"),
+        (18, " s save  ? help"),
+        (10, " ? help"),
+    ):
+        assert plain(footer.row(hints, width, LOOK)) == told
 
 
 def test_no_cost_known() -> None:
-    assert plain(footer.row(KEYS, 100, LOOK)).endswith("z zoom")
+    assert plain(footer.row(HINTS, 100, LOOK)).endswith("z zoom")

@@ -14,6 +14,7 @@ from hypothesis import strategies as st
 from tui.model.snapshot import Snapshot
 from tui.model.text import harmless
 from tui.view import (
+    action,
     alerts,
     checkpoints,
     choose,
@@ -50,12 +51,14 @@ def everything(
         yield name, module.rows(snapshot, width, height, look), height
         yield f"{name} summary", (module.summary(snapshot, width, look),), 1
     yield "header", header.rows(snapshot, width, height, look), height
+    yield "action", action.rows(snapshot, width, height, look), height
     yield "log", log.rows(snapshot.lines, width, height, look, query="e", scroll=1), height
     yield "log summary", (log.summary(snapshot, width, look),), 1
     seen = [(run, snapshot) for run in snapshot.choices]
     yield "runs", runs.rows(seen, snapshot.attachment.notes, width, look), 10_000
     yield "report", report.rows(snapshot, width, look), 10_000
-    yield "footer", (footer.row((("q", "quit"), ("?", "help")), width, look, cpu_ratio=0.01),), 1
+    hints = (footer.Hint(key="q", label="quit"), footer.Hint(key="?", label="help"))
+    yield "footer", (footer.row(hints, width, look, cpu_ratio=0.01),), 1
 
 
 def check(snapshot: Snapshot, width: int, height: int, look: Look) -> None:

@@ -9,11 +9,13 @@ from __future__ import annotations
 import os
 import time
 from contextlib import nullcontext, suppress
+from functools import partial
 from typing import ClassVar, TypeVar
 
 from rich.console import RenderableType
 from textual import on
 from textual._compositor import ChopsUpdate, LayoutUpdate
+from textual.actions import SkipAction
 from textual.app import App
 from textual.binding import BindingType
 from textual.command import Provider
@@ -24,25 +26,34 @@ from textual.screen import Screen
 from textual.timer import Timer
 
 from tui.app import commands
-from tui.app.commands import Command
+from tui.app.aside import aside
+from tui.app.asking import ask_of, speaks_against_resume
+from tui.app.command import Command
 from tui.app.keys import chosen_keys, fixed_bindings
 from tui.app.leaving import Leaving
 from tui.app.options import ScreenOptions
 from tui.app.paint import Paint
 from tui.app.palette import CommandSearch
+from tui.app.screens.actions import ActionsScreen, Wish
 from tui.app.screens.choose import ChooseScreen
+from tui.app.screens.confirm import ConfirmScreen
 from tui.app.screens.detail import DetailScreen
 from tui.app.screens.help import HelpScreen
 from tui.app.screens.main import MainScreen
 from tui.app.screens.painted import PaintedScreen
+from tui.app.screens.question import QuestionScreen
 from tui.app.screens.start import StartScreen
-from tui.app.source import SnapshotSource
+from tui.app.source import ActionDesk, SnapshotSource
 from tui.app.terminal import Terminal
 from tui.app.themes import Theme, Themes
 from tui.app.trim import trimmed
+from tui.model.action import ActionKind
+from tui.model.checkpoint import CheckpointState
 from tui.model.launch import Attachment
 from tui.model.snapshot import Snapshot
 from tui.model.text import harmless
+from tui.view import action, detail
+from tui.view import question as questions
 from tui.view.rows import Look
 
 _BEHIND_BYTES = 4096
@@ -77,18 +88,24 @@ class MilepostApp(App[None], inherit_bindings=False):
         options: ScreenOptions,
         themes: Themes,
         *,
+        desk: ActionDesk | None = None,
         driver_class: type[Driver] | None = None,
     ) -> None:
-        """Raises ConfigError for a theme that is none, or keys that cannot be."""
+        """Without a desk nothing can be done to the run.
+
+        Raises ConfigError for a theme that is none, or keys that cannot be.
+        """
         super().__init__(
             driver_class=driver_class, ansi_color=True if "NO_COLOR" in os.environ else None
         )
         self.options = options
         self.set_class(options.ascii, "-ascii")
         self._source = source
+        self._desk = desk
+        self._read_only = options.read_only or desk is None
         self._themes = themes
         self.keys = chosen_keys(commands.COMMANDS, options.keys)
-        self._bind(commands.available(read_only=options.read_only))
+        self._bind(commands.available(read_only=self._read_only))
         for known in themes.by_name.values():
             self.register_theme(known.for_textual())
         self._newest = Snapshot()
@@ -217,8 +234,99 @@ class MilepostApp(App[None], inherit_bindings=False):
         if not isinstance(self.screen, MainScreen):
             return
         page = self._made(DetailScreen)
-        page.iteration = self.screen.selected_iteration
+        page.selected_iteration = self.screen.selected_iteration
         await self.push_screen(page)
+        self._show_everywhere()
+
+    def action_verify(self) -> None:
+        """Verify the checkpoint under the cursor or on the page, or stop that."""
+        screen = self.screen
+        if not isinstance(screen, MainScreen | DetailScreen):
+            return
+        chosen = detail.selected(self._newest, screen.selected_iteration)
+        if chosen is None:
+            self.notify("There is no checkpoint to verify.", timeout=3)
+            return
+        if isinstance(screen, MainScreen):
+            screen.show_checkpoint(chosen.iteration)
+        current = self._newest.verifying
+        if current is not None and not current.fault:
+            if current.path == chosen.path:
+                self._stop_verify()
+            else:
+                self.notify("Another is being verified: esc stops that.", timeout=3)
+        elif chosen.state is CheckpointState.SAVING:
+            self.notify(f"{chosen.iteration} is being written: wait for the end.", timeout=3)
+        else:
+            self._source.verify(chosen.path)
+
+    def on_main_screen_nothing_open(self) -> None:
+        self._stop_verify()
+
+    def _stop_verify(self) -> None:
+        """Also forgets one that ended without a result."""
+        if self._newest.verifying is not None:
+            self._source.verify(None)
+
+    # What is done to the run
+
+    async def action_ask(self, kind: str) -> None:
+        """Show what an action would do; it is done when that is confirmed."""
+        screen, desk = self.screen, self._desk
+        if desk is None or not isinstance(screen, MainScreen | DetailScreen):
+            raise SkipAction
+        iteration = screen.selected_iteration
+        if isinstance(screen, DetailScreen):
+            shown = detail.selected(self._newest, iteration)
+            iteration = shown.iteration if shown else None
+        ask = ask_of(ActionKind(kind), iteration)
+        if isinstance(ask, str):
+            self.notify(ask, timeout=4)
+            return
+        title = f"{kind.capitalize()} {self._newest.attachment.name}"
+        await self._put_question(ConfirmScreen(self.keys, self.paint, desk, ask, title))
+
+    async def action_resume(self) -> None:
+        if why_not := speaks_against_resume(self._newest):
+            self.notify(why_not, timeout=4)
+        else:
+            await self.action_ask(ActionKind.RESUME)
+
+    async def action_actions(self) -> None:
+        """The page of the action under way, and of all before it."""
+        if not isinstance(self.screen, MainScreen | DetailScreen):
+            raise SkipAction
+        await self.push_screen(self._made(ActionsScreen))
+        self._show_everywhere()
+
+    async def on_actions_screen_wished(self, message: ActionsScreen.Wished) -> None:
+        record, desk = action.open_action(self._newest), self._desk
+        if desk is None or record is None:
+            self.notify("No action is open.", timeout=3)
+            return
+        is_held = action.standing(self._newest, record) is action.Standing.UNDER_WAY
+        if is_held is not (message.wish is Wish.LEAVE_OFF):
+            told = "It is under way." if is_held else "It is interrupted: finish it or give it up."
+            self.notify(told, timeout=3)
+            return
+        title = action.short_title(self._newest, record)
+        match message.wish:
+            case Wish.FINISH:
+                aside(self, partial(desk.finish, record.id), self._finishing, str)
+            case Wish.GIVE_UP:
+                give_up = partial(desk.give_up, record.id)
+                asked = questions.giving_up(title, record)
+                await self._put_question(QuestionScreen(self.keys, self.paint, asked, give_up))
+            case Wish.LEAVE_OFF:
+                cancel = partial(desk.cancel, record.id)
+                asked = questions.leaving_off(title, record)
+                await self._put_question(QuestionScreen(self.keys, self.paint, asked, cancel))
+
+    def _finishing(self, why_not: str) -> None:
+        self.notify(why_not or "It goes on.", timeout=6 if why_not else 3)
+
+    async def _put_question(self, screen: QuestionScreen) -> None:
+        await self.push_screen(screen)
         self._show_everywhere()
 
     def action_next_theme(self) -> None:
@@ -241,7 +349,7 @@ class MilepostApp(App[None], inherit_bindings=False):
         return "sixteen" if self.console.color_system == "standard" else "night"
 
     def _made(self, screen: type[_Painted]) -> _Painted:
-        return screen(self.keys, self.paint, read_only=self.options.read_only)
+        return screen(self.keys, self.paint, read_only=self._read_only)
 
 
 def _suited_screen(snapshot: Snapshot) -> type[PaintedScreen]:

@@ -6,51 +6,14 @@ way, since multiplexers, flow control and job control take some of those away.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-from enum import StrEnum
-
+from tui.app.acts import ACTS, ANSWERS
+from tui.app.command import Command, Where
 from tui.view.layout import Pane
-
-
-class Where(StrEnum):
-    """What a command acts on."""
-
-    ANYWHERE = "anywhere"
-    PANES = "panes"
-    """The main screen and its panes."""
-    HELP = "help"
-    START = "start"
-    """The screen of a person who has no run."""
-    CHOICE = "choice"
-    """The list of runs, where there are several."""
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Command:
-    """One thing a person can ask for."""
-
-    name: str
-    """As in the configuration's `[keys]`."""
-    keys: tuple[str, ...]
-    """Its keys unless the person chose others, by Textual's names."""
-    label: str
-    """In the footer."""
-    sentence: str
-    """In the help and the palette."""
-    action: str
-    """Textual's action."""
-    where: Where = Where.PANES
-    fixed_keys: tuple[str, ...] = ()
-    """Keys it always has."""
-    dangerous: bool = False
-    """Changes the world. Not to be had in read-only mode."""
-    footer_rank: int | None = None
-    """Place in the footer by importance, the lowest stays longest; None: not shown there."""
-
 
 _PANE_TITLES = ("the GPU", "the steps", "the engines", "the checkpoints", "the alerts", "the log")
 
 COMMANDS = (
+    *ACTS,
     *(
         Command(
             name=f"pane-{number}",
@@ -88,8 +51,9 @@ COMMANDS = (
         name="back",
         keys=("escape",),
         label="back",
-        sentence="Leave what is open: the filter, the zoom, this page.",
+        sentence="Leave what is open: the filter, the zoom, this page, the verify.",
         action="screen.back",
+        where=Where.ANYWHERE,
     ),
     Command(
         name="filter",
@@ -121,6 +85,7 @@ COMMANDS = (
         label="up",
         sentence="Move up in this pane: a line, or a checkpoint.",
         action="screen.move(-1)",
+        where=Where.ANYWHERE,
     ),
     Command(
         name="down",
@@ -128,6 +93,7 @@ COMMANDS = (
         label="down",
         sentence="Move down in this pane: a line, or a checkpoint.",
         action="screen.move(1)",
+        where=Where.ANYWHERE,
     ),
     Command(
         name="page-up",
@@ -135,6 +101,7 @@ COMMANDS = (
         label="page up",
         sentence="Move up by a page.",
         action="screen.move_pages(-1)",
+        where=Where.ANYWHERE,
     ),
     Command(
         name="page-down",
@@ -142,6 +109,7 @@ COMMANDS = (
         label="page down",
         sentence="Move down by a page.",
         action="screen.move_pages(1)",
+        where=Where.ANYWHERE,
     ),
     Command(
         name="first",
@@ -149,6 +117,7 @@ COMMANDS = (
         label="first",
         sentence="Go to the beginning of this pane.",
         action="screen.first",
+        where=Where.ANYWHERE,
     ),
     Command(
         name="last",
@@ -156,6 +125,7 @@ COMMANDS = (
         label="last",
         sentence="Go to the end of this pane.",
         action="screen.last",
+        where=Where.ANYWHERE,
     ),
     Command(
         name="demo",
@@ -183,6 +153,24 @@ COMMANDS = (
         action="app.inspect",
         footer_rank=9,
     ),
+    Command(
+        name="verify",
+        keys=("v",),
+        label="verify",
+        sentence="Read every byte of the selected checkpoint; again to stop that.",
+        action="app.verify",
+        where=Where.CHECKPOINT,
+        footer_rank=10,
+    ),
+    Command(
+        name="order",
+        keys=("o",),
+        label="order",
+        sentence="Sort the checkpoints by their next column.",
+        action="screen.order",
+        footer_rank=11,
+    ),
+    *ANSWERS,
     Command(
         name="theme",
         keys=("t",),

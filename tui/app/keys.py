@@ -8,7 +8,7 @@ from collections.abc import Iterable, Mapping
 from textual.binding import Binding
 from textual.keys import Keys
 
-from tui.app.commands import Command
+from tui.app.command import Command
 from tui.app.nearest import did_you_mean
 from tui.errors import ConfigError
 
@@ -43,7 +43,7 @@ def chosen_keys(
     for name, command in known.items():
         wanted = overrides[name].split(",") if name in overrides else command.keys
         keys[name] = (*_spelt(name, wanted), *_spelt(name, command.fixed_keys))
-    _refuse_clash(keys)
+    _refuse_clash(known, keys)
     return keys
 
 
@@ -74,10 +74,12 @@ def _spelt(name: str, keys: Iterable[str]) -> tuple[str, ...]:
     return tuple(spelt)
 
 
-def _refuse_clash(keys: Mapping[str, tuple[str, ...]]) -> None:
-    owners: dict[str, str] = {}
+def _refuse_clash(known: Mapping[str, Command], keys: Mapping[str, tuple[str, ...]]) -> None:
+    """One key can have two meanings only where no screen knows both."""
+    owners: dict[str, list[str]] = {}
     for name, own in keys.items():
         for key in own:
-            owner = owners.setdefault(key, name)
-            if owner != name:
-                raise ConfigError(f"keys.{name}: {shown(key)} is the key of {owner} already")
+            for owner in owners.setdefault(key, []):
+                if known[owner].where.meets(known[name].where):
+                    raise ConfigError(f"keys.{name}: {shown(key)} is the key of {owner} already")
+            owners[key].append(name)

@@ -7,7 +7,7 @@ from functools import partial
 
 from textual.command import DiscoveryHit, Hit, Hits, Provider
 
-from tui.app.commands import Command
+from tui.app.command import Command
 from tui.app.keys import shown
 from tui.app.screens.painted import PaintedScreen
 

@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING
 from tui.app.leaving import Leaving
 from tui.app.noise import held_back
 from tui.app.options import ScreenOptions
-from tui.app.source import SnapshotSource
+from tui.app.source import ActionDesk, SnapshotSource
 from tui.errors import UsageError
 from tui.model.text import harmless
 
@@ -40,8 +40,10 @@ _STOP_PATIENCE_S = 0.2
 _TOLD_LINES = 10
 
 
-def run_app(source: SnapshotSource, options: ScreenOptions) -> int:
+def run_app(source: SnapshotSource, options: ScreenOptions, desk: ActionDesk | None = None) -> int:
     """Show the source's snapshots until the person leaves; a `Leaving`.
+
+    Without a desk nothing can be done to the run.
 
     Raises UsageError where there is no terminal to draw on, ConfigError for keys or a theme that
     cannot be.
@@ -54,7 +56,8 @@ def run_app(source: SnapshotSource, options: ScreenOptions) -> int:
 
     shown = replace(options, ascii=options.ascii or not _is_utf8())
     terminal = AsciiTerminal if shown.ascii else Terminal
-    app = MilepostApp(source, shown, all_themes(options.theme_folder), driver_class=terminal)
+    themes = all_themes(options.theme_folder)
+    app = MilepostApp(source, shown, themes, desk=desk, driver_class=terminal)
     with held_back() as held:
         code = asyncio.run(_until_left(app))
         _stop(source)

@@ -17,15 +17,15 @@ from pathlib import Path
 from tui.checkpoints.files import read_start
 from tui.checkpoints.ledger_pages import Digest, NotALedgerError, Page, Result, parsed, written
 from tui.checkpoints.plan import FileIdentity, identity_in
+from tui.config import state_home
 from tui.model.checkpoint import Verification
 
 _LIMIT_BYTES = 64 << 20
 
 
 def ledger_folder() -> Path:
-    """`$XDG_STATE_HOME/milepost/ledger`, by default below `~/.local/state`."""
-    base = os.environ.get("XDG_STATE_HOME") or str(Path.home() / ".local" / "state")
-    return Path(base) / "milepost" / "ledger"
+    """One page a folder that was verified."""
+    return state_home() / "ledger"
 
 
 def page_path(home: Path) -> Path:

@@ -19,7 +19,7 @@ _PAGE_BYTES = os.sysconf("SC_PAGE_SIZE")
 _STEP_BYTES = 8
 """A run that is not the last of its tensor ends on a multiple of this: no number is cut."""
 
-_NICENESS = 10
+_NICENESS = 19
 _IOPRIO_SET = {"x86_64": 251, "aarch64": 30}
 _IOPRIO_WHO_THREAD = 1
 _IOPRIO_IDLE = 3 << 13

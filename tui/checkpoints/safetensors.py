@@ -62,6 +62,7 @@ class StoredTensor:
     name: str
     dtype: str
     """As the header has it: `BF16`."""
+    shape: tuple[int, ...]
     offset: int
     """From the start of the file."""
     length: int
@@ -136,7 +137,9 @@ def _tensor(name: str, entry: object, start: int) -> StoredTensor:
         raise NotSafetensorsError(
             f"{_shown(name)} has {end - begin:,} bytes, its shape needs {bits // 8:,}"
         )
-    return StoredTensor(name=name, dtype=dtype, offset=start + begin, length=end - begin)
+    return StoredTensor(
+        name=name, dtype=dtype, shape=tuple(shape), offset=start + begin, length=end - begin
+    )
 
 
 def _are_counts(value: object) -> bool:

@@ -8,7 +8,8 @@ from pathlib import Path
 from typing import NoReturn
 
 from tui import __version__
-from tui.cli import checking, commands
+from tui.cli import acting_arguments, checking, commands
+from tui.cli.acting_arguments import split_command
 from tui.errors import UsageError
 
 _OVERVIEW = """\
@@ -68,6 +69,21 @@ class Arguments(argparse.Namespace):
     what: str | None
     all: bool
     shallow: bool
+    dry_run: bool
+    yes: bool
+    finish: bool
+    give_up: bool
+    cancel: bool
+    undo: bool
+    iteration: int | str | None = None
+    save_first: bool | None = None
+    take_autopsy: bool | None = None
+    keep_wrong: bool = False
+    force: bool = False
+    name: str | None
+    origin_hf_dir: Path | None
+    start_command: tuple[str, ...] = ()
+    """What stands behind `--`."""
 
 
 def parsed(argv: Sequence[str]) -> Arguments:
@@ -76,7 +92,7 @@ def parsed(argv: Sequence[str]) -> Arguments:
     Raises:
         UsageError: it cannot be understood.
     """
-    words = list(argv)
+    words, command = split_command(argv)
     builders = {
         "demo": _demo,
         "status": _status,
@@ -84,9 +100,14 @@ def parsed(argv: Sequence[str]) -> Arguments:
         "runs": _runs,
         "checkpoints": _checkpoints,
         "verify": _verify,
+        **acting_arguments.builders(_parser, _target_options),
     }
+    if command and words[:1] not in (["run"], ["resume"]):
+        raise UsageError("-- COMMAND is for `milepost run` and `milepost resume`")
     if words and words[0] in builders:
-        return builders[words[0]]().parse_args(words[1:], namespace=Arguments())
+        arguments = builders[words[0]]().parse_args(words[1:], namespace=Arguments())
+        arguments.start_command = command
+        return arguments
     return _watch().parse_args(words, namespace=Arguments())
 
 

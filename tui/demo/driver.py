@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from tui.demo import past, submission
+from tui.demo import base, past, submission
 from tui.demo.box import Activity, Box
 from tui.demo.checkpoint import Stage
 from tui.demo.console import Console
@@ -24,6 +24,7 @@ _IMPORT_WARNINGS = (
 
 def run(settings: Settings, console: Console, pace: Pace) -> int:
     """The whole run; the exit code `ray job submit` would end with."""
+    base.provide(settings)
     if settings.faults.chosen("fresh-start"):
         past.leave(settings)
     job = submission.submit(settings, console)

@@ -43,6 +43,11 @@ class Settings:
     leash: bool
 
     @property
+    def base(self) -> Path:
+        """Its own base model, which is written where no other is named."""
+        return base_beside(self.save)
+
+    @property
     def samples(self) -> int:
         return self.rollout_batch_size * self.n_samples_per_prompt
 
@@ -70,6 +75,11 @@ class Settings:
         return tuple(argv)
 
 
+def base_beside(save: Path) -> Path:
+    """On the same mount as the save folder, and no other run's."""
+    return save.parent / f"{save.name}-base" / "Qwen3-0.6B"
+
+
 def parsed(argv: Sequence[str]) -> Settings:
     """Settings from a command line; argparse ends the process on a wrong one."""
     parser = _parser()
@@ -94,7 +104,7 @@ def parsed(argv: Sequence[str]) -> Settings:
         save=save,
         load=load,
         save_trigger=given.save_trigger_sentinel or directory / "save-now",
-        hf_checkpoint=given.hf_checkpoint,
+        hf_checkpoint=given.hf_checkpoint or str(base_beside(save)),
         host=given.host,
         router_port=given.router_port,
         engine_ports=given.engine_ports or (0,) * given.engines,
@@ -143,7 +153,7 @@ def _add_miles(parser: argparse.ArgumentParser) -> None:
     add("--eval-interval", type=int, default=10, help="0: never")
     add("--num-rollout", type=int, default=200)
     add("--save-trigger-sentinel", type=Path, metavar="PATH")
-    add("--hf-checkpoint", default="/root/models/Qwen3-0.6B")
+    add("--hf-checkpoint", help="default: a small model of its own")
     add("--train-backend", choices=("fsdp",), default="fsdp")
     add("--rollout-batch-size", type=int, default=16)
     add("--n-samples-per-prompt", type=int, default=8)

@@ -16,7 +16,7 @@ from collections.abc import Iterator
 from tui.demo.dcp import Item
 from tui.demo.torchzip import Tensor
 
-_LAYERS = 2
+LAYERS = 2
 _BLOCK = 4096
 _BYTES_AT_UNIT_WIDTH = 1.76e6
 
@@ -35,15 +35,19 @@ class Model:
         """Every parameter of the model, in the order the state dict has."""
         width = 64 * self._scale
         shapes: dict[str, tuple[int, ...]] = {"model.embed_tokens.weight": (8 * width, width)}
-        for layer in range(_LAYERS):
+        for layer in range(LAYERS):
             for name, shape in _layer(width).items():
                 shapes[f"model.layers.{layer}.{name}.weight"] = shape
         return shapes | {"model.norm.weight": (width,), "lm_head.weight": (8 * width, width)}
 
+    def tensors(self, iteration: int) -> Iterator[tuple[str, Tensor]]:
+        """Every parameter and its value; 0 is the base model."""
+        for name, shape in self.shapes().items():
+            yield name, self._drawn(name, shape, iteration)
+
     def model_items(self, iteration: int) -> tuple[Item, ...]:
         return tuple(
-            Item(("model_state", "model", name), self._drawn(name, shape, iteration))
-            for name, shape in self.shapes().items()
+            Item(("model_state", "model", name), tensor) for name, tensor in self.tensors(iteration)
         )
 
     def optimizer_items(self, iteration: int) -> tuple[Item, ...]:

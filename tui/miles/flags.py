@@ -12,14 +12,16 @@ from tui.model.launch import LaunchArgs
 _MOST_WORDS = 8192
 _MOST_CHARS = 1 << 17
 """Linux passes no longer word than this."""
-_DEEPEST = 4
+DEEPEST = 4
 """Levels of commands inside words: `docker run … bash -c "bash -c '… train.py …'"`."""
 
-_SCRIPT = re.compile(r"(?:.*/)?train(?:_async)?\.py")
+SCRIPT = re.compile(r"(?:.*/)?train(?:_async)?\.py")
+"""The word that is Miles' driver."""
 _SCRIPT_WITHIN = re.compile(r"(?:^|[\s/'\"])train(?:_async)?\.py(?=[\s'\"]|$)")
 _BLANK = re.compile(r"\s")
 _SHELL_C = re.compile(r"-[a-z]*c")
-_NAME = re.compile(r"^-{0,2}[A-Za-z_][\w-]{0,63}=")
+NAMED = re.compile(r"(?:--env=|-e)?(?P<name>-{0,2}[A-Za-z_][\w-]{0,63})=")
+"""What stands before a value in its word: `EXTRA_ARGS=`, `--extra-args=`, Docker's `--env=X=`."""
 _ENDS_COMMAND = re.compile(r"[;&|]+|\|&")
 _REDIRECTS = re.compile(r"[<>]+&?|&>>?|>\|")
 _MEGATRON_ONLY = frozenset(
@@ -75,7 +77,7 @@ def _launch(words: tuple[str, ...], shown: tuple[str, ...]) -> LaunchArgs:
 def _after_script(words: tuple[str, ...]) -> tuple[str, tuple[str, ...]]:
     """The script and its own words; all words where a launcher builds the rest."""
     for index, word in enumerate(words):
-        if _SCRIPT.fullmatch(word):
+        if SCRIPT.fullmatch(word):
             return word, _own_words(words[index + 1 :])
     return "", words
 
@@ -105,10 +107,22 @@ def _nested(words: tuple[str, ...]) -> tuple[str, ...]:
     """
     found: list[str] = []
     for word in words:
-        value = _NAME.sub("", word, count=1)
-        if value.startswith("--") and (value != word or _BLANK.search(word)):
-            found.extend(_split(value))
+        if options := option_list(word):
+            found.extend(_split(options))
     return tuple(found)
+
+
+def option_list(word: str) -> str:
+    """The option list that a word is or ends in; empty when it has none."""
+    value = after_name(word)
+    is_list = value.lstrip().startswith("--") and (value != word or _BLANK.search(word))
+    return value if is_list else ""
+
+
+def after_name(word: str) -> str:
+    """The value in `NAME=VALUE`; any other word whole."""
+    named = NAMED.match(word)
+    return word[named.end() :] if named else word
 
 
 def _options(words: tuple[str, ...]) -> Mapping[str, str]:
@@ -146,14 +160,15 @@ def _unfolded(words: Sequence[str], depth: int) -> Iterator[str]:
     """The words, with those that are command lines themselves split into theirs."""
     previous = ""
     for word in words:
-        if depth < _DEEPEST and _is_command(word, previous):
-            yield from _unfolded(_split(_NAME.sub("", word, count=1)), depth + 1)
+        if depth < DEEPEST and is_command(word, previous):
+            yield from _unfolded(_split(after_name(word)), depth + 1)
         else:
             yield word
         previous = word
 
 
-def _is_command(word: str, previous: str) -> bool:
+def is_command(word: str, previous: str) -> bool:
+    """Whether a word is a command line for a shell itself."""
     if not _BLANK.search(word):
         return False
     return bool(_SHELL_C.fullmatch(previous) or _SCRIPT_WITHIN.search(word))

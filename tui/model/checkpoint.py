@@ -58,6 +58,23 @@ class Verification:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class Verifying:
+    """A deep verify that a person asked for: under way, or ended without a result."""
+
+    path: str
+    """The checkpoint's folder."""
+    asked_at: float
+    """Tells it from an earlier one of the same folder."""
+    done_bytes: int = 0
+    total_bytes: int = 0
+    """0: what there is to read is not known yet."""
+    seconds: float = 0.0
+    """Since the reading began."""
+    fault: str = ""
+    """Why there is no result; empty while it is under way."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Checkpoint:
     """One `iter_0000123` folder with what belongs to it."""
 

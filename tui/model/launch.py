@@ -144,3 +144,12 @@ def host_path(path: str, mounts: tuple[tuple[str, str], ...]) -> str | None:
     source, point = best
     rest = path[len(point) :].lstrip("/")
     return f"{source.rstrip('/')}/{rest}" if rest else source
+
+
+def container_path(path: str, mounts: tuple[tuple[str, str], ...]) -> str | None:
+    """Where a path of the host lies in the container; None: on no mount of it."""
+    for source, target in sorted(mounts, key=lambda mount: -len(mount[0])):
+        inside = host_path(path, ((target, source),))
+        if inside is not None and host_path(inside, mounts) == path:
+            return inside
+    return None

@@ -7,6 +7,7 @@ from dataclasses import replace
 from typing import Any
 
 from tui.model import events
+from tui.model.checkpoint import Verifying
 from tui.model.engine import EngineMetrics, EngineProbe, EngineTrack
 from tui.model.judge import judge
 from tui.model.progress import LineKind, LogLine
@@ -91,6 +92,10 @@ def _runs_found(snapshot: Snapshot, event: events.RunsFound) -> Snapshot:
     return replace(snapshot, choices=event.runs)
 
 
+def _journal_read(snapshot: Snapshot, event: events.JournalRead) -> Snapshot:
+    return replace(snapshot, actions=event.actions, action_holder=event.holder)
+
+
 def _gpus_read(snapshot: Snapshot, event: events.GpusRead) -> Snapshot:
     history = dict(snapshot.history)
     if isinstance(event.report, Known):
@@ -165,6 +170,22 @@ def _with_gap(track: EngineTrack, at: float) -> EngineTrack:
 
 def _checkpoints_scanned(snapshot: Snapshot, event: events.CheckpointsScanned) -> Snapshot:
     return replace(snapshot, checkpoints=event.tree)
+
+
+def _verify_asked(snapshot: Snapshot, event: events.VerifyAsked) -> Snapshot:
+    path = event.path
+    return replace(
+        snapshot,
+        verifying=None if path is None else Verifying(path=path, asked_at=event.at),
+    )
+
+
+def _verify_told(snapshot: Snapshot, event: events.VerifyTold) -> Snapshot:
+    """What is told of one that is not wanted any more changes nothing."""
+    current = snapshot.verifying
+    if current is None or current.asked_at != event.asked_at:
+        return snapshot
+    return replace(snapshot, verifying=event.verifying)
 
 
 def _container_read(snapshot: Snapshot, event: events.ContainerRead) -> Snapshot:
@@ -246,11 +267,14 @@ _READINGS: Mapping[type[events.Event], Fold] = {
     events.TimePassed: _time_passed,
     events.Attached: _attached,
     events.RunsFound: _runs_found,
+    events.JournalRead: _journal_read,
     events.GpusRead: _gpus_read,
     events.MemoryRead: _memory_read,
     events.DiskRead: _disk_read,
     events.EnginesProbed: _engines_probed,
     events.CheckpointsScanned: _checkpoints_scanned,
+    events.VerifyAsked: _verify_asked,
+    events.VerifyTold: _verify_told,
     events.ContainerRead: _container_read,
     events.ProcessesRead: _processes_read,
     events.ProbeMissed: _probe_missed,

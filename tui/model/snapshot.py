@@ -6,7 +6,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from enum import StrEnum
 
-from tui.model.checkpoint import CheckpointTree
+from tui.model.action import ActionRecord
+from tui.model.checkpoint import CheckpointTree, Verifying
 from tui.model.engine import EngineTrack, EngineVerdict, RouterProbe
 from tui.model.gpu import GpuReport
 from tui.model.launch import Attachment, Container, ListedRun, ProcessTree
@@ -254,6 +255,8 @@ class Snapshot:
     engines: tuple[EngineTrack, ...] = ()
     router: RouterProbe | None = None
     checkpoints: Reading[CheckpointTree] = NOT_ASKED
+    verifying: Verifying | None = None
+    """The deep verify that a person asked for, until its result is among the checkpoints."""
     container: Reading[Container] = NOT_ASKED
     processes: Reading[ProcessTree] = NOT_ASKED
     history: Mapping[str, Series] = field(default_factory=dict)
@@ -263,5 +266,9 @@ class Snapshot:
     verdict: Verdict = Verdict()
     alert_log: tuple[AlertRecord, ...] = ()
     """Newest first."""
+    actions: tuple[ActionRecord, ...] = ()
+    """What was done to this run, in the order it began."""
+    action_holder: str = ""
+    """Id of the action whose process is at work; empty: none is."""
     live: bool = True
     """False for a copied or finished log: there is nothing to watch but the text."""

@@ -3,18 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import replace
 from pathlib import Path
 
-from tui.checkpoints.ledger import Recall
 from tui.model.checkpoint import CheckpointTree
 from tui.model.events import CheckpointsScanned, Event
 from tui.model.reading import Absence, Reading, Unknown, known
 from tui.model.snapshot import Snapshot
+from tui.probes.results import Results
 from tui.probes.save_folder import SaveFolder
 from tui.probes.save_path import save_path
-
-_RESULTS_SHOWN = 12
 
 
 class CheckpointsProbe:
@@ -26,7 +23,7 @@ class CheckpointsProbe:
 
     def __init__(self) -> None:
         self._folder: SaveFolder | None = None
-        self._recall = Recall()
+        self._results = Results()
 
     def read(self, now: float, seen: Snapshot) -> Sequence[Event]:
         return (CheckpointsScanned(at=now, tree=self._tree(now, seen)),)
@@ -43,23 +40,10 @@ class CheckpointsProbe:
             identity = (root, status.st_dev, status.st_ino)
             if self._folder is None or self._folder.identity != identity:
                 self._folder = SaveFolder(identity)
-            return known(self._with_results(self._folder.scan(status, now)), now)
+            return known(self._results.beside(self._folder.scan(status, now), now), now)
         except OSError as error:
             self._folder = None
             return _unreadable(root, error, now)
-
-    def _with_results(self, tree: CheckpointTree) -> CheckpointTree:
-        """With what deep verifies found, for those a person looks at: the rest costs nothing."""
-        shown = {each.iteration for each in tree.checkpoints[:_RESULTS_SHOWN]}
-        return replace(
-            tree,
-            checkpoints=tuple(
-                replace(each, verification=self._recall.of(Path(each.path)))
-                if each.iteration in shown or each.tracked
-                else each
-                for each in tree.checkpoints
-            ),
-        )
 
 
 def _unreadable(path: str, error: OSError, now: float) -> Unknown:

@@ -11,30 +11,26 @@ from __future__ import annotations
 import json
 import os
 import select
-import signal
 import subprocess
-import sys
 import tempfile
-import threading
 import time
 from collections.abc import Sequence
-from contextlib import ExitStack, suppress
+from contextlib import ExitStack
 
 from tui.model.events import Event, GpusRead, ProbeMissed
 from tui.model.gpu import GpuReport
 from tui.model.reading import NOT_ASKED, Absence, Reading, Unknown
 from tui.model.snapshot import Snapshot
+from tui.probes import child
 from tui.probes.gpu_wire import DECODING_ERRORS, decoded
 
-# -P keeps the folder we were started in, which may hold anything, off the reader's import path.
-READER = (sys.executable, "-P", "-m", "tui.probes.gpu_reader")
+READER = (*child.PYTHON, "tui.probes.gpu_reader")
 
 STUCK_S = 900.0
 """Longer than any NVML call known to have come back."""
 LONGEST_BACKOFF_S = 300.0
 STEADY_S = 60.0
 """A reader that lived this long had not failed at its start."""
-_CLOSE_S = 0.1
 
 
 class _ReaderGoneError(Exception):
@@ -95,24 +91,12 @@ class _Reader:
 
     def close(self) -> None:
         """End it, without waiting for one that hangs in the driver."""
-        self._process.kill()
-        try:
-            self._process.wait(_CLOSE_S)
-        except subprocess.TimeoutExpired:  # reap it whenever the driver lets go of it
-            threading.Thread(target=self._process.wait, daemon=True).start()
+        child.end(self._process)
         for file in (self._requests, self._answers, self._stderr):
             file.close()
 
     def _last_words(self) -> str:
-        with suppress(subprocess.TimeoutExpired):
-            self._process.wait(_CLOSE_S)
-        code = self._process.returncode
-        end = "closed its output" if code is None else f"ended with exit code {code}"
-        if code is not None and code < 0:
-            end = f"was ended by {signal.Signals(-code).name}"
-        self._stderr.seek(0)
-        lines = self._stderr.read().decode(errors="replace").strip().splitlines()
-        return ": ".join((f"the process that asks NVML {end}", *lines[-1:]))
+        return f"the process that asks NVML {child.last_words(self._process, self._stderr)}"
 
 
 class GpuProbe:

@@ -8,21 +8,19 @@ read under a guard of its own: one failure never drops the others.
 
 from __future__ import annotations
 
-import ctypes
 import importlib.metadata
 import json
-import os
-import signal
 import sys
 import time
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
-from typing import Any, TextIO, TypeVar
+from typing import Any, TypeVar
 
 import pynvml
 
 from tui.model.gpu import Gpu, GpuProcess, GpuReport
 from tui.model.reading import NOT_ASKED, Absence, Known, Reading, Unknown, known, mapped, value_or
+from tui.probes.child import die_with_parent, own_output
 from tui.probes.gpu_processes import merged
 from tui.probes.gpu_rules import (
     LOWEST_MARGIN_C,
@@ -38,7 +36,6 @@ T = TypeVar("T")
 PROCESSES_EVERY_S = 5.0
 FACTS_EVERY_S = 180.0
 
-_PR_SET_PDEATHSIG = 1
 _BINDING = "nvidia-ml-py"
 _MISMATCH = getattr(pynvml, "NVMLLibraryMismatchError", pynvml.NVMLError)
 """Not a kind of NVMLError, and not in every binding that calls itself pynvml."""
@@ -333,18 +330,6 @@ def binding_warnings() -> tuple[str, ...]:
                 f"pip uninstall {rival}, then pip install --force-reinstall {_BINDING}"
             )
     return tuple(found)
-
-
-def die_with_parent() -> None:
-    """Ask the kernel to end this process with its parent, also in the middle of a call."""
-    ctypes.CDLL(None).prctl(_PR_SET_PDEATHSIG, signal.SIGKILL)
-
-
-def own_output() -> TextIO:
-    """Where answers go; what a library prints goes to stderr and cannot garble them."""
-    answers = os.fdopen(os.dup(sys.stdout.fileno()), "w")
-    os.dup2(sys.stderr.fileno(), sys.stdout.fileno())
-    return answers
 
 
 def main() -> None:

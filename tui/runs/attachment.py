@@ -5,12 +5,12 @@ A path inside a container is of use only through a mount; one that lies on none 
 
 from __future__ import annotations
 
-import os
 import posixpath
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from pathlib import Path
 
+from tui.config import state_home
 from tui.miles.flags import launch_from_argv, launch_from_shell
 from tui.miles.secrets import masked_words
 from tui.model.launch import Attachment, Found, LaunchArgs, host_path
@@ -46,8 +46,7 @@ def attachment_of(run: FoundRun) -> Attachment:
 
 def output_copy(container_id: str) -> Path:
     """Where a container's output is copied to when it goes to no file that can be read."""
-    base = os.environ.get("XDG_STATE_HOME") or str(Path.home() / ".local" / "state")
-    return Path(base) / "milepost" / "output" / f"{container_id[:12]}.log"
+    return state_home() / "output" / f"{container_id[:12]}.log"
 
 
 def output_paths(run: FoundRun) -> Iterator[str]:

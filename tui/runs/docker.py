@@ -41,19 +41,20 @@ _PRINTING = frozenset({"running", "paused", "restarting"})
 class DockerEngine:
     """One engine, by default the one that `DOCKER_HOST` or the usual socket names."""
 
-    def __init__(self) -> None:
+    def __init__(self, answer_s: int | None = None) -> None:
+        self._answer_s = answer_s
         self._connected: APIClient | None = None
 
     def containers(self, at: float, *, stopped: bool = False) -> Reading[tuple[Container, ...]]:
         """The running containers; with `stopped` all of them, an old owner of a name too."""
-        answer = self._asked(at, lambda client: self._all(client, stopped=stopped))
+        answer = self.asked(at, lambda client: self._all(client, stopped=stopped))
         if isinstance(answer, Unknown):
             return answer
         return known(tuple(found.container for found in answer), at)
 
     def inspect(self, name: str, at: float) -> Reading[Container]:
         """The container of this name or id. One that is not there has the status `gone`."""
-        answer = self._asked(at, lambda client: self._one(client, name))
+        answer = self.asked(at, lambda client: self._one(client, name))
         if isinstance(answer, Unknown):
             return answer
         if answer is None:
@@ -82,7 +83,7 @@ class DockerEngine:
                 if is_miles(one) or one.container.id in drivers_in
             )
 
-        answer = self._asked(at, look)
+        answer = self.asked(at, look)
         return answer if isinstance(answer, Unknown) else known(answer, at)
 
     def last_exit(self, container_id: str, since: float, until: float) -> LastExit | None:
@@ -96,7 +97,7 @@ class DockerEngine:
         def look(client: APIClient) -> str:
             return client.get(_url(client, "events"), params=params, timeout=ANSWER_S).text
 
-        answer = self._asked(until, look)
+        answer = self.asked(until, look)
         return None if isinstance(answer, Unknown) else last_exit(answer)
 
     def follow_logs(
@@ -156,7 +157,7 @@ class DockerEngine:
         if refusal:
             raise ConnectionError(refusal)
 
-    def _asked(self, at: float, question: Callable[[APIClient], T]) -> T | Unknown:
+    def asked(self, at: float, question: Callable[[APIClient], T]) -> T | Unknown:
         """The answer, or the engine's fault as `Unknown`; a broken connection is made anew."""
         if self._connected is None:
             try:
@@ -175,7 +176,7 @@ class DockerEngine:
 
     def _client(self) -> APIClient:
         if self._connected is None:
-            self._connected = _connect()
+            self._connected = _connect(self._answer_s or ANSWER_S)
         return self._connected
 
     def _all(self, client: APIClient, *, stopped: bool) -> tuple[FoundContainer, ...]:
@@ -201,11 +202,11 @@ def _knock() -> None:
             door.connect(host.removeprefix("unix://"))
 
 
-def _connect() -> APIClient:
+def _connect(answer_s: int) -> APIClient:
     from docker import APIClient
     from docker.utils import kwargs_from_env
 
-    return APIClient(timeout=ANSWER_S, **kwargs_from_env())
+    return APIClient(timeout=answer_s, **kwargs_from_env())
 
 
 def _url(client: APIClient, path: str) -> str:

@@ -37,6 +37,8 @@ class FoundContainer:
     """`project/service` where docker compose made it."""
     shares_network: bool = False
     """It is on the host's network."""
+    spec: str = field(default="", repr=False, compare=False)
+    """All that `inspect` says of how it was made, as JSON."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -79,6 +81,7 @@ def found_container(answer: Mapping[str, Any]) -> FoundContainer:
         folder=str(config.get("WorkingDir") or ""),
         compose="/".join(str(labels[name]) for name in _COMPOSE if labels.get(name)),
         shares_network=_part(answer, "HostConfig").get("NetworkMode") == "host",
+        spec=json.dumps({name: part for name, part in answer.items() if name != "State"}),
     )
 
 

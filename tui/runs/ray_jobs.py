@@ -33,6 +33,9 @@ class RayJob:
     started_at: float = 0.0
     ended_at: float = 0.0
     """0.0 while it runs."""
+    runtime_env: str = field(default="", repr=False)
+    """As JSON; its values are told to everyone but browsers."""
+    metadata: tuple[tuple[str, str], ...] = field(default=(), repr=False)
 
     @property
     def is_active(self) -> bool:
@@ -68,6 +71,7 @@ def submission_of(output: str, environment: str = "") -> str:
 def _job(entry: Mapping[str, Any]) -> RayJob:
     driver = entry.get("driver_info")
     pid = str(driver.get("pid", "")) if isinstance(driver, dict) else ""
+    runtime_env = _object(entry.get("runtime_env"))
     return RayJob(
         submission_id=str(entry.get("submission_id") or ""),
         status=str(entry.get("status") or ""),
@@ -75,7 +79,13 @@ def _job(entry: Mapping[str, Any]) -> RayJob:
         driver_pid=int(pid) if pid.isdecimal() else 0,
         started_at=_seconds(entry.get("start_time")),
         ended_at=_seconds(entry.get("end_time")),
+        runtime_env=json.dumps(runtime_env) if runtime_env else "",
+        metadata=tuple((str(k), str(v)) for k, v in _object(entry.get("metadata")).items()),
     )
+
+
+def _object(part: object) -> Mapping[str, Any]:
+    return part if isinstance(part, dict) else {}
 
 
 def _seconds(milliseconds: object) -> float:

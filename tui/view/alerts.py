@@ -1,11 +1,22 @@
-"""What needs a look: alerts that stand, most urgent first, then those that have cleared."""
+"""What needs a look: what is done to the run, then alerts that stand, then those that cleared."""
 
 from __future__ import annotations
 
 from tui.model.snapshot import Alert, AlertRecord, Level, Snapshot
 from tui.model.text import harmless
-from tui.view import glyphs, states
-from tui.view.compose import cell, drawn, drawn_row, drawn_text, joined, spread, words, wrapped
+from tui.view import action, glyphs, states
+from tui.view.compose import (
+    Part,
+    cell,
+    drawn,
+    drawn_row,
+    drawn_text,
+    joined,
+    packed,
+    spread,
+    words,
+    wrapped,
+)
 from tui.view.numbers import ago
 from tui.view.rows import Look, Role, Row, Span, row_width
 
@@ -24,9 +35,9 @@ def title(snapshot: Snapshot, look: Look) -> str:
 def rows(snapshot: Snapshot, width: int, height: int, look: Look) -> tuple[Row, ...]:
     standing, cleared = active(snapshot), _cleared(snapshot)
     notes = snapshot.attachment.notes
-    if not standing and not cleared and not notes:
+    out = action.top_rows(snapshot, width)
+    if not (out or standing or cleared or notes):
         return drawn((words("nothing to report", Role.MUTED),), width, height, look)
-    out: list[Row] = []
     for place, record in enumerate(standing):
         out += _standing(snapshot, record, width)
         if place == 0:
@@ -40,13 +51,23 @@ def rows(snapshot: Snapshot, width: int, height: int, look: Look) -> tuple[Row, 
 
 def summary(snapshot: Snapshot, width: int, look: Look) -> Row:
     label = cell("Alerts", 8, Role.LABEL)
+    acted, standing = action.summary_forms(snapshot), _standing_forms(snapshot)
+    if acted:
+        told = packed((Part(0, acted), Part(1, standing)), max(0, width - 8))
+    else:
+        told = standing[0] if standing else words("none", Role.MUTED)
+    return drawn_row((label, *told), width, look)
+
+
+def _standing_forms(snapshot: Snapshot) -> tuple[Row, ...]:
+    """How many there are and the first of them, short how many."""
     standing = active(snapshot)
     if not standing:
-        return drawn_row((label, Span("none", Role.MUTED)), width, look)
+        return ()
     top = standing[0].alert
     glyph, role = states.LEVEL[top.level]
-    row = (label, Span(f"{glyph} {len(standing)}", role), Span(f"  {harmless(top.line)}"))
-    return drawn_row(row, width, look)
+    count = words(f"{glyph} {len(standing)}", role)
+    return ((*count, Span(f"  {harmless(top.line)}")), count)
 
 
 def active(snapshot: Snapshot) -> tuple[AlertRecord, ...]:

@@ -4,12 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from tui.model.checkpoint import Checkpoint, CheckpointState, CheckpointTree, Soundness
+from tui.model.checkpoint import Checkpoint, CheckpointState, CheckpointTree
 from tui.model.memory import Disk
 from tui.model.reading import Unknown, value_or
 from tui.model.snapshot import Loads, Snapshot
 from tui.model.text import harmless
 from tui.view import glyphs, states
+from tui.view.checked import Told, checked, progress
 from tui.view.compose import (
     GAP,
     Part,
@@ -23,14 +24,17 @@ from tui.view.compose import (
     words,
 )
 from tui.view.numbers import age, counted, grouped, percent, size
-from tui.view.rows import Look, Role, Row, Span, row_width
+from tui.view.order import ordered
+from tui.view.rows import Look, Order, Role, Row, Span, fitted_row, row_width
 
 _SCARCE_SAVES = 3
 """The disk warns when it is full after this many saves."""
-_WIDE_FROM = 62
+_WIDE_FROM, _CHECKED_FROM = 62, 92
+_CHECKED = 20
+"""Cells of the last column, in a table wide enough for it."""
 _NAMES = ("", "iter", "after", "age", "size", "state")
-_WIDE = {"": 1, "iter": 4, "after": 13, "age": 9, "size": 8, "state": 9}
-_NARROW = {"": 1, "iter": 4, "age": 9, "state": 9}
+_NARROW = {"": 1, "iter": 5, "age": 9, "state": 9}
+_WIDE = {"": 1, "iter": 5, "after": 13, "age": 9, "size": 8, "state": 9}
 _RIGHT = frozenset({"iter", "age", "size"})
 
 
@@ -58,9 +62,10 @@ def rows(snapshot: Snapshot, width: int, height: int, look: Look) -> tuple[Row, 
     if not tree.checkpoints:
         none = words(f"none yet in {harmless(tree.root)}", Role.MUTED)
         return drawn((none, *notes, *foot), width, height, look)
-    head = (_head(width),) if height - len(notes) - len(foot) > 3 else ()
+    head = (_head(width, look.order),) if height - len(notes) - len(foot) > 3 else ()
     room = max(1, height - len(notes) - len(foot) - len(head))
-    shown = _window(tree.checkpoints, look.selected_iteration, room)
+    listed = ordered(tree.checkpoints, look.order)
+    shown = _window(listed, look.selected_iteration, room)
     table = (_entry(snapshot, each, width, look) for each in shown)
     return drawn((*notes, *head, *table, *foot), width, height, look)
 
@@ -83,8 +88,18 @@ def summary(snapshot: Snapshot, width: int, look: Look) -> Row:
             ", ",
         )
         cost = (words(harmless(risk.line), role), (Span("crash costs ", Role.LABEL), *lost))
-    parts = (Part(0, (state,)), Part(1, cost))
+    parts = (Part(0, (state,)), Part(1, _under_way(snapshot)), Part(2, cost))
     return drawn_row((label, *packed(parts, width - 8, "  ")), width, look)
+
+
+def _under_way(snapshot: Snapshot) -> tuple[Row, ...]:
+    """How far a verify is, with its checkpoint's folder where there is room."""
+    current = snapshot.verifying
+    if current is None or current.fault:
+        return ()
+    name = harmless(current.path.rpartition("/")[2])
+    short = f"{glyphs.BUSY} {progress(current)}"
+    return words(f"{short} of {name} verified", Role.BUSY), words(short, Role.BUSY)
 
 
 def _newest(snapshot: Snapshot, tree: CheckpointTree) -> Row:
@@ -132,20 +147,29 @@ def _missed(snapshot: Snapshot) -> list[str]:
 def _window(
     checkpoints: tuple[Checkpoint, ...], selected: int | None, room: int
 ) -> Sequence[Checkpoint]:
-    """As many as fit, the newest first, moved down as far as the selected one needs."""
+    """As many as fit, moved down as far as the selected one needs."""
     at = next((i for i, each in enumerate(checkpoints) if each.iteration == selected), 0)
     start = max(0, at - room + 1)
     return checkpoints[start : start + room]
 
 
-def _head(width: int) -> Row:
-    return _columns(width, *((name, Role.LABEL) for name in _NAMES))
+def _head(width: int, order: Order) -> Row:
+    """The names of the columns, that of the order marked."""
+    row = _columns(width, *(_marked(name, order) for name in _NAMES))
+    last = Order.CHECKED
+    is_shown = width >= _CHECKED_FROM or order is last
+    return (*row, Span(*_marked(last.value, order))) if is_shown else row
+
+
+def _marked(name: str, order: Order) -> tuple[str, Role]:
+    return (f"{name}{glyphs.DOWN}", Role.KEY) if name == order.value else (name, Role.LABEL)
 
 
 def _entry(snapshot: Snapshot, each: Checkpoint, width: int, look: Look) -> Row:
     is_selected = each.iteration == look.selected_iteration
     glyph, role = states.CHECKPOINT[each.state]
     after = f"rollout {grouped(each.after_rollout)}" if each.after_rollout >= 0 else "?"
+    seen = checked(snapshot, each)
     row = _columns(
         width,
         (glyphs.SELECTED if is_selected else "", Role.SELECTED),
@@ -155,7 +179,18 @@ def _entry(snapshot: Snapshot, each: Checkpoint, width: int, look: Look) -> Row:
         (size(each.size_bytes), Role.VALUE),
         (f"{glyph} {each.state.value}", role),
     )
-    return (*row, *packed(_said(snapshot, each), max(0, width - row_width(row)), "  "))
+    forms = seen.in_one()
+    if width >= _CHECKED_FROM:
+        row = (*row, *_checked_cell(seen))
+        forms = seen.details
+    return (*row, *packed(_said(each, forms), max(0, width - row_width(row)), "  "))
+
+
+def _checked_cell(seen: Told) -> Row:
+    forms = seen.forms or (words(glyphs.DASH, Role.MUTED),)
+    fitting = (form for form in forms if row_width(form) <= _CHECKED)
+    row = fitted_row(next(fitting, forms[-1]), _CHECKED)
+    return (*row, Span(" " * (_CHECKED - row_width(row) + 2)))
 
 
 def _columns(width: int, *cells: tuple[str, Role]) -> Row:
@@ -168,7 +203,7 @@ def _columns(width: int, *cells: tuple[str, Role]) -> Row:
     return tuple(out)
 
 
-def _said(snapshot: Snapshot, each: Checkpoint) -> tuple[Part, ...]:
+def _said(each: Checkpoint, seen: tuple[Row, ...]) -> tuple[Part, ...]:
     is_whole = each.state is CheckpointState.WHOLE
     resumes: tuple[Row, ...] = ()
     if each.tracked and is_whole:
@@ -178,30 +213,10 @@ def _said(snapshot: Snapshot, each: Checkpoint) -> tuple[Part, ...]:
         resumes = (words("a resume would load this", Role.BAD),)
     return (
         Part(0, resumes),
-        Part(1, _checked(snapshot, each)),
+        Part(1, seen),
         Part(1, () if each.has_data_state else (words("no data position", Role.WARNING),)),
         Part(2, (words(harmless(each.reason), Role.MUTED),) if each.reason else ()),
     )
-
-
-def _checked(snapshot: Snapshot, each: Checkpoint) -> tuple[Row, ...]:
-    """What checking its bytes came to, and when."""
-    seen = each.verification
-    if seen is None:
-        return ()
-    ago = f" {age(snapshot.now - seen.at)} ago"
-    match seen.soundness:
-        case Soundness.SOUND:
-            short = words("sums ok", Role.GOOD)
-            return ((*short, Span(ago, Role.MUTED)), short)
-        case Soundness.NO_SUMS:
-            return (words(f"no sums to check{ago}", Role.MUTED), words("no sums", Role.MUTED))
-        case Soundness.NOT_FINITE:
-            told = f"{glyphs.BAD} {counted(seen.non_finite, 'value')} not finite"
-            return (words(told, Role.BAD), words(f"{glyphs.BAD} not finite", Role.BAD))
-        case Soundness.DAMAGED:
-            fault = f"{glyphs.BAD} {harmless(seen.faults[0]) if seen.faults else 'sums wrong'}"
-            return (words(fault, Role.BAD), words(f"{glyphs.BAD} damaged", Role.BAD))
 
 
 def _foot(snapshot: Snapshot, tree: CheckpointTree | None, width: int) -> tuple[Row, ...]:

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from tui.model.checkpoint import Checkpoint, CheckpointState, Layout, Verification
+from tui.model.checkpoint import Checkpoint, CheckpointState, Layout, Verification, Verifying
 from tui.model.reading import Known
 from tui.model.snapshot import Snapshot
 from tui.model.text import harmless
 from tui.view import glyphs, states
+from tui.view.checked import amount, pace, progress, verifying
 from tui.view.compose import cell, drawn, drawn_text, words, wrapped
 from tui.view.numbers import age, counted, grouped, size, time_of_day
 from tui.view.rows import Look, Role, Row, Span
@@ -49,6 +50,7 @@ def rows(snapshot: Snapshot, width: int, height: int, look: Look) -> tuple[Row, 
         ("layout", each.layout.value, Role.TEXT),
         ("converter", _converter(each), Role.TEXT),
         ("folder", each.path, Role.MUTED),
+        *_verifying(verifying(snapshot, each)),
         *_checked(snapshot, each.verification),
     ]
     told: list[Row] = []
@@ -91,6 +93,17 @@ def _converter(each: Checkpoint) -> str:
     if each.state is not CheckpointState.WHOLE:
         return "not before it is whole"
     return _CONVERTERS.get(each.layout, "")
+
+
+def _verifying(current: Verifying | None) -> list[tuple[str, str, Role]]:
+    if current is None:
+        return []
+    if current.fault:
+        return [("verify", f"{glyphs.UNKNOWN} no result: {current.fault}", Role.WARNING)]
+    told = [f"{glyphs.BUSY} {progress(current)}"]
+    if (known_pace := pace(current)) is not None:
+        told += [amount(current), *known_pace]
+    return [("verify", ", ".join(told), Role.BUSY)]
 
 
 def _checked(snapshot: Snapshot, seen: Verification | None) -> list[tuple[str, str, Role]]:

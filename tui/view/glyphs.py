@@ -15,6 +15,8 @@ WARNING = "▲"
 BAD = "✖"
 UNKNOWN = "?"
 SELECTED = "▶"
+DONE = "✓"
+"""A step that is behind us."""
 
 UP = "↑"
 """A trend, or a value above the top of its chart."""
@@ -40,6 +42,7 @@ _TWINS = {
     WARNING: "!",
     BAD: "x",
     SELECTED: ">",
+    DONE: "+",
     UP: "^",
     DOWN: "v",
     LEVEL: ">",

@@ -44,6 +44,16 @@ class Role(StrEnum):
     SELECTED = "selected"
 
 
+class Order(StrEnum):
+    """By which of its columns the table of checkpoints is sorted, by that column's name."""
+
+    ITERATION = "iter"
+    AGE = "age"
+    SIZE = "size"
+    STATE = "state"
+    CHECKED = "checked"
+
+
 @dataclass(frozen=True, slots=True)
 class Span:
     """A piece of text in one role."""
@@ -63,6 +73,8 @@ class Look:
     """Only ASCII: glyphs, bars and charts have twins."""
     selected_iteration: int | None = None
     """The checkpoint under the cursor."""
+    order: Order = Order.ITERATION
+    """Of the checkpoints."""
     selected_run: str | None = None
     """The handle of the run under the cursor."""
     utc_offset_s: int = 0

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from itertools import groupby, pairwise
 
-from tui.app.commands import Command
+from tui.app.command import Command
 from tui.app.keys import shown
 from tui.app.panes.canvas import Canvas
 from tui.model.snapshot import Snapshot
@@ -54,17 +54,23 @@ class FooterBar(Canvas):
         return (footer.row(self._hints, width, self._look),) if width else ()
 
 
-def _hints(commands: Iterable[Command], keys: Keys) -> tuple[tuple[str, str], ...]:
-    """(key, label), the most important first; commands of the same label are one hint."""
-    ranked = sorted(
-        (c.footer_rank, c.label, shown(keys[c.name][0]))
-        for c in commands
-        if c.footer_rank is not None and keys[c.name]
-    )
+def _hints(commands: Iterable[Command], keys: Keys) -> tuple[footer.Hint, ...]:
+    """What acts first, then by importance; commands of the same label are one hint."""
+    shown_ones = (c for c in commands if c.footer_rank is not None and keys[c.name])
+    ranked = sorted(shown_ones, key=_place)
     return tuple(
-        (_range([key for *_, key in group]), label)
-        for (_, label), group in groupby(ranked, key=lambda hint: hint[:2])
+        footer.Hint(
+            key=_range(sorted(shown(keys[command.name][0]) for command in group)),
+            label=group[0].label,
+            short=group[0].short_label,
+            rank=group[0].footer_rank or 0,
+        )
+        for group in (list(alike) for _, alike in groupby(ranked, key=_place))
     )
+
+
+def _place(command: Command) -> tuple[bool, int, str]:
+    return not command.dangerous, command.footer_rank or 0, command.label
 
 
 def _range(keys: list[str]) -> str:

@@ -1,4 +1,4 @@
-"""The checkpoints pane: moving in it moves the selection."""
+"""The checkpoints pane: moving in it moves the selection, which stays with its checkpoint."""
 
 from __future__ import annotations
 
@@ -7,7 +7,8 @@ from dataclasses import replace
 from tui.app.panes.view import ViewPane
 from tui.model.reading import Known
 from tui.model.snapshot import Snapshot
-from tui.view.rows import Look
+from tui.view.order import next_order, ordered
+from tui.view.rows import Look, Order
 
 
 class CheckpointsPane(ViewPane):
@@ -15,29 +16,42 @@ class CheckpointsPane(ViewPane):
 
     selected: int | None = None
     """Iteration of the checkpoint under the cursor."""
+    order = Order.ITERATION
 
     def show(self, snapshot: Snapshot, look: Look) -> None:
-        super().show(snapshot, replace(look, selected_iteration=self.selected))
+        own = replace(look, selected_iteration=self.selected, order=self.order)
+        super().show(snapshot, own)
+
+    def select(self, iteration: int) -> None:
+        """Put the cursor on it."""
+        self.selected = iteration
+        self.show(self._snapshot, self._look)
+
+    def reorder(self) -> None:
+        """Sort by the next column."""
+        self.order = next_order(self.order)
+        self.show(self._snapshot, self._look)
 
     def move(self, lines: int) -> None:
         listed = self._iterations()
         if self.selected in listed:
-            self._select(listed.index(self.selected) + lines)
+            self._select_at(listed.index(self.selected) + lines)
         else:
-            self._select(0)
+            self._select_at(0)
 
     def first(self) -> None:
-        self._select(0)
+        self._select_at(0)
 
     def last(self) -> None:
-        self._select(len(self._iterations()) - 1)
+        self._select_at(len(self._iterations()) - 1)
 
     def _iterations(self) -> tuple[int, ...]:
         tree = self._snapshot.checkpoints
-        return tuple(c.iteration for c in tree.value.checkpoints) if isinstance(tree, Known) else ()
+        if not isinstance(tree, Known):
+            return ()
+        return tuple(each.iteration for each in ordered(tree.value.checkpoints, self.order))
 
-    def _select(self, index: int) -> None:
+    def _select_at(self, index: int) -> None:
         listed = self._iterations()
         if listed:
-            self.selected = listed[min(max(index, 0), len(listed) - 1)]
-            self.show(self._snapshot, self._look)
+            self.select(listed[min(max(index, 0), len(listed) - 1)])

@@ -6,7 +6,7 @@ from typing import ClassVar
 
 from textual.message import Message
 
-from tui.app.commands import Where
+from tui.app.command import Where
 from tui.app.paint import Paint
 from tui.app.panes.bars import Keys
 from tui.app.panes.choices import ChoicesPane
@@ -17,7 +17,7 @@ from tui.model.launch import ListedRun
 class ChooseScreen(PageScreen):
     """One page, and a key that takes the run under the cursor."""
 
-    WHERE: ClassVar[Where] = Where.CHOICE
+    WHERE: ClassVar[tuple[Where, ...]] = (Where.CHOICE,)
 
     class Chosen(Message):
         """The person wants to watch this run."""

@@ -5,7 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import ClassVar
 
-from tui.app.commands import COMMANDS, Command, Where, available
+from tui.app.command import Command, Where
+from tui.app.commands import COMMANDS, available
 from tui.app.keys import shown
 from tui.app.paint import Paint
 from tui.app.panes.bars import Keys
@@ -30,7 +31,7 @@ _SIGNS = (
 class HelpScreen(PageScreen):
     """The registry as a page."""
 
-    WHERE: ClassVar[Where] = Where.HELP
+    WHERE: ClassVar[tuple[Where, ...]] = (Where.HELP,)
 
     def __init__(self, keys: Keys, paint: Paint, *, read_only: bool) -> None:
         super().__init__(keys, paint, read_only=read_only)

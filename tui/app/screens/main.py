@@ -8,9 +8,10 @@ from typing import ClassVar
 from textual import on
 from textual.app import ComposeResult
 from textual.geometry import Region
+from textual.message import Message
 from textual.widgets import Input
 
-from tui.app.commands import Where
+from tui.app.command import Where
 from tui.app.keys import shown
 from tui.app.paint import Paint
 from tui.app.panes.bars import HeaderBar, Keys
@@ -31,17 +32,21 @@ _NAMES = tuple(layout.Pane)
 class MainScreen(PaintedScreen):
     """Everything at once where there is room, one open pane where there is not."""
 
-    WHERE: ClassVar[Where] = Where.PANES
+    class NothingOpen(Message):
+        """The person wants back, and there is nothing to leave here."""
+
+    WHERE: ClassVar[tuple[Where, ...]] = (Where.PANES, Where.CHECKPOINT)
 
     def __init__(self, keys: Keys, paint: Paint, *, read_only: bool) -> None:
         super().__init__(keys, paint, read_only=read_only)
         self.header = HeaderBar()
         self.log_pane = LogPane("log")
+        self.checkpoints = CheckpointsPane("checkpoints", checkpoints)
         self.panes: Mapping[layout.Pane, Pane] = {
             layout.Pane.GPU: ViewPane("gpu", gpu),
             layout.Pane.STEPS: ViewPane("steps", steps),
             layout.Pane.ENGINES: ViewPane("engines", engines),
-            layout.Pane.CHECKPOINTS: CheckpointsPane("checkpoints", checkpoints),
+            layout.Pane.CHECKPOINTS: self.checkpoints,
             layout.Pane.ALERTS: ViewPane("alerts", alerts),
             layout.Pane.LOG: self.log_pane,
         }
@@ -104,8 +109,16 @@ class MainScreen(PaintedScreen):
     @property
     def selected_iteration(self) -> int | None:
         """The checkpoint under the cursor, None before one was chosen."""
-        pane = self.panes[layout.Pane.CHECKPOINTS]
-        return pane.selected if isinstance(pane, CheckpointsPane) else None
+        return self.checkpoints.selected
+
+    def show_checkpoint(self, iteration: int) -> None:
+        """Bring it into view, under the cursor."""
+        self.action_open_pane(layout.Pane.CHECKPOINTS)
+        self.checkpoints.select(iteration)
+
+    def action_order(self) -> None:
+        self.action_open_pane(layout.Pane.CHECKPOINTS)
+        self.checkpoints.reorder()
 
     def action_zoom(self) -> None:
         self.zoomed = not self.zoomed
@@ -118,6 +131,8 @@ class MainScreen(PaintedScreen):
             self.filter_line.close()
         elif self.zoomed:
             self.action_zoom()
+        else:
+            self.post_message(self.NothingOpen())
 
     def action_filter(self) -> None:
         self.action_open_pane(layout.Pane.LOG)

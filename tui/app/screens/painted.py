@@ -9,7 +9,8 @@ from textual.app import ComposeResult
 from textual.geometry import Region
 from textual.screen import Screen
 
-from tui.app.commands import Where, available
+from tui.app.command import Where
+from tui.app.commands import available
 from tui.app.paint import Paint
 from tui.app.panes.bars import FooterBar, Keys
 from tui.app.panes.canvas import Canvas
@@ -23,7 +24,7 @@ class PaintedScreen(Screen[None], inherit_bindings=False):
 
     AUTO_FOCUS = ""
     ALLOW_SELECT = False
-    WHERE: ClassVar[Where]
+    WHERE: ClassVar[tuple[Where, ...]]
     """Which commands it takes besides those that work anywhere."""
 
     def __init__(self, keys: Keys, paint: Paint, *, read_only: bool) -> None:
@@ -32,7 +33,7 @@ class PaintedScreen(Screen[None], inherit_bindings=False):
         self.commands = tuple(
             command
             for command in available(read_only=read_only)
-            if command.where in (Where.ANYWHERE, self.WHERE)
+            if command.where in (Where.ANYWHERE, *self.WHERE)
         )
         self.footer = FooterBar(self.commands, keys)
         self._paint = paint

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import ClassVar
 
-from tui.app.commands import Where
+from tui.app.command import Where
 from tui.app.leaving import Leaving
 from tui.app.paint import Paint
 from tui.app.panes.bars import Keys
@@ -16,7 +16,7 @@ from tui.view import start
 class StartScreen(PageScreen):
     """One page, and a key that starts the demo."""
 
-    WHERE: ClassVar[Where] = Where.START
+    WHERE: ClassVar[tuple[Where, ...]] = (Where.START,)
 
     def __init__(self, keys: Keys, paint: Paint, *, read_only: bool) -> None:
         super().__init__(keys, paint, read_only=read_only)

@@ -45,6 +45,7 @@ from tui.model.events.readings import (
     EnginesProbed,
     GpusRead,
     HistoryRead,
+    JournalRead,
     LinesRead,
     LogBroken,
     LogRead,
@@ -55,6 +56,8 @@ from tui.model.events.readings import (
     ProcessesRead,
     RunsFound,
     TimePassed,
+    VerifyAsked,
+    VerifyTold,
 )
 
 __all__ = [
@@ -81,6 +84,7 @@ __all__ = [
     "GpusRead",
     "HealthChecking",
     "HistoryRead",
+    "JournalRead",
     "LinesRead",
     "LoadPart",
     "LoadResult",
@@ -105,4 +109,6 @@ __all__ = [
     "RunsFound",
     "SaveStage",
     "TimePassed",
+    "VerifyAsked",
+    "VerifyTold",
 ]

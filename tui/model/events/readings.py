@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from tui.model.checkpoint import CheckpointTree
+from tui.model.action import ActionRecord
+from tui.model.checkpoint import CheckpointTree, Verifying
 from tui.model.engine import EngineProbe, RouterProbe
 from tui.model.events.base import Event
 from tui.model.gpu import GpuReport
@@ -30,6 +31,15 @@ class RunsFound(Event):
     """Several runs were found, or none any more, while none is watched."""
 
     runs: tuple[ListedRun, ...]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class JournalRead(Event):
+    """What was done to the run, as its journal tells."""
+
+    actions: tuple[ActionRecord, ...]
+    holder: str = ""
+    """The action whose process is at work."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -66,6 +76,24 @@ class CheckpointsScanned(Event):
     """The save folder was scanned."""
 
     tree: Reading[CheckpointTree]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class VerifyAsked(Event):
+    """A person wants a checkpoint verified, in place of any before."""
+
+    path: str | None
+    """None: what was asked for is not wanted any more."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class VerifyTold(Event):
+    """How far a verify is, or that it ended."""
+
+    asked_at: float
+    """Which one."""
+    verifying: Verifying | None
+    """None: it ended, and its result is in the ledger."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -1,0 +1,185 @@
+"""Containers told to stop, to go by another name, to run a command: Docker's writing calls.
+
+A container is acted on by id, and only while it is the very start that was meant. The engine's
+faults are values, as in `tui.runs.docker`.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
+from enum import StrEnum
+from http import HTTPStatus
+from typing import TYPE_CHECKING, TypeVar
+
+from tui.model.launch import Container
+from tui.model.reading import Absence, Reading, Unknown, known
+from tui.model.target import ContainerTarget
+from tui.runs.docker import DockerEngine
+from tui.runs.docker_answers import found_container
+
+if TYPE_CHECKING:
+    from docker import APIClient
+
+T = TypeVar("T")
+
+_ANSWER_S = 30
+"""Beyond the grace period: an engine whose container dies slowly answers late."""
+_LIVES = frozenset({"running", "paused", "restarting"})
+_HEADER_BYTES = 8
+_MOST_BYTES = 4 << 20
+
+
+class Outcome(StrEnum):
+    """What became of a call."""
+
+    DONE = "done"
+    ALREADY = "already so"
+    """Gone before, or of that name before."""
+    ANOTHER = "started again since"
+    """The container was started again: what runs in it now was not meant, and was left alone."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Ran:
+    """A command that was run in a container, to its end."""
+
+    exit_code: int
+    output: str
+    """What it printed, standard output and error as they came."""
+
+
+def stop(target: ContainerTarget, grace_s: float) -> Reading[Outcome]:
+    """Ask its first process to end, and after the grace period let the engine kill all."""
+    return _asked(lambda client: _ended(client, target, round(grace_s)))
+
+
+def kill(target: ContainerTarget) -> Reading[Outcome]:
+    """End all in it at once."""
+    return _asked(lambda client: _ended(client, target, 0))
+
+
+def is_running(target: ContainerTarget) -> bool:
+    """Whether that very start of it goes on; so it is called too while nobody can tell."""
+
+    def ask(client: APIClient) -> bool:
+        container = _inspected(client, target.id)
+        if container is None or container.started_at != target.started_at:
+            return False
+        return container.status in _LIVES
+
+    answer = _asked(ask)
+    return isinstance(answer, Unknown) or answer.value
+
+
+def rename(target: ContainerTarget, name: str) -> Reading[Outcome]:
+    """Give an ended container another name. One that runs keeps its own."""
+
+    def ask(client: APIClient) -> Outcome | Unknown:
+        container = _inspected(client, target.id)
+        if container is None:
+            return Unknown(why=Absence.MISSING, reason=f"container {target.name} is gone")
+        if container.name == name:
+            return Outcome.ALREADY
+        if container.started_at != target.started_at or container.status in _LIVES:
+            reason = f"container {container.name} runs: it keeps its name"
+            return Unknown(why=Absence.ERROR, reason=reason)
+        client.rename(target.id, name)
+        return Outcome.DONE
+
+    return _asked(ask)
+
+
+def exec_in(
+    container_id: str, argv: Sequence[str], *, timeout_s: float = 10.0, privileged: bool = False
+) -> Reading[Ran]:
+    """Run a command in a running container, as root, and wait for its end.
+
+    One that takes too long is left to itself: Docker knows no way to end it.
+    """
+
+    def ask(client: APIClient) -> Ran:
+        made = client.exec_create(container_id, list(argv), privileged=privileged)
+        output = _output(client, made["Id"], timeout_s)
+        exit_code = client.exec_inspect(made["Id"])["ExitCode"]
+        return Ran(exit_code=exit_code, output=output.decode("utf-8", "replace"))
+
+    answer = _asked(ask)
+    if isinstance(answer, Unknown) and answer.why is Absence.TIMED_OUT:
+        return replace(answer, reason=f"{argv[0]} did not end within {timeout_s:g} s")
+    return answer
+
+
+def _asked(question: Callable[[APIClient], T | Unknown]) -> Reading[T]:
+    at = time.time()
+    engine = DockerEngine(answer_s=_ANSWER_S)
+    try:
+        answer = engine.asked(at, question)
+    finally:
+        engine.close()
+    if not isinstance(answer, Unknown):
+        return known(answer, at)
+    if answer.why is Absence.TIMED_OUT:
+        answer = replace(answer, reason="Docker did not answer in time; it may still be at it")
+    return replace(answer, at=at)
+
+
+def _ended(client: APIClient, target: ContainerTarget, grace_s: int) -> Outcome:
+    from docker.errors import NotFound
+
+    container = _inspected(client, target.id)
+    if container is None or container.status not in _LIVES:
+        return Outcome.ALREADY
+    if container.started_at != target.started_at:
+        return Outcome.ANOTHER
+    try:
+        client.stop(target.id, timeout=grace_s)
+    except NotFound:
+        return Outcome.ALREADY
+    return Outcome.DONE
+
+
+def _inspected(client: APIClient, container_id: str) -> Container | None:
+    from docker.errors import NotFound
+
+    try:
+        return found_container(client.inspect_container(container_id)).container
+    except NotFound:
+        return None
+
+
+def _output(client: APIClient, exec_id: str, timeout_s: float) -> bytes:
+    """What a command prints until it ends.
+
+    Asked for as a plain answer. The SDK takes over the connection instead, waits without end, and
+    misses what came along with the answer's head.
+    """
+    until = time.monotonic() + timeout_s
+    framed = bytearray()
+    with client.post(
+        f"{client.base_url}/v{client.api_version}/exec/{exec_id}/start",
+        json={"Detach": False, "Tty": False},
+        stream=True,
+        timeout=timeout_s,
+    ) as answer:
+        if answer.status_code != HTTPStatus.OK:
+            raise ConnectionError(answer.text[:200].strip())
+        for chunk in answer.iter_content(chunk_size=None):
+            framed += chunk
+            if time.monotonic() > until:
+                raise TimeoutError
+            if len(framed) > _MOST_BYTES:
+                break
+    return _unframed(bytes(framed))
+
+
+def _unframed(framed: bytes) -> bytes:
+    """The bytes of standard output and error without the header before each piece."""
+    pieces = []
+    at = 0
+    while at + _HEADER_BYTES <= len(framed):
+        begin = at + _HEADER_BYTES
+        at = begin + int.from_bytes(framed[at + 4 : begin], "big")
+        pieces.append(framed[begin:at])
+    return b"".join(pieces)

@@ -1,0 +1,225 @@
+"""What the commands that act take."""
+
+from __future__ import annotations
+
+import argparse
+from collections.abc import Callable, Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Protocol
+
+from tui.cli import acting, starting
+from tui.errors import UsageError
+from tui.model.action import ActionKind
+from tui.model.plan import Ask
+
+if TYPE_CHECKING:
+    from tui.cli.arguments import Arguments
+
+_CODES = """\
+exit codes: 0 done, and proven; 2 usage; 5 it ended badly; 6 no run; 7 it was left to itself;
+8 refused, and nothing was changed
+
+An action is carried out by a process of its own: it goes on when this command, the terminal or
+the connection ends. `milepost actions` tells of it, and finishes one that was interrupted.
+"""
+
+
+class MakeParser(Protocol):
+    """Makes a parser in the house's manner."""
+
+    def __call__(
+        self, command: str, description: str, epilog: str = ""
+    ) -> argparse.ArgumentParser: ...
+
+
+def builders(
+    make: MakeParser, target_options: Callable[[argparse.ArgumentParser], None]
+) -> dict[str, Callable[[], argparse.ArgumentParser]]:
+    """Command to what makes its parser."""
+
+    def acting_parser(
+        command: str, description: str, kind: ActionKind, *, of_checkpoint: bool = False
+    ) -> argparse.ArgumentParser:
+        parser = make(command, description, _CODES)
+        if of_checkpoint:
+            parser.add_argument(
+                "iteration", nargs="?", metavar="ITER", help="the checkpoint's number"
+            )
+        target_options(parser)
+        parser.add_argument("--dry-run", action="store_true", help="only show what would be done")
+        parser.add_argument("--yes", action="store_true", help="do not ask; for scripts")
+        _json(parser, "the outcome as a versioned JSON document on stdout")
+        parser.set_defaults(command=lambda arguments: acting.act(arguments, _ask(kind, arguments)))
+        return parser
+
+    def save() -> argparse.ArgumentParser:
+        return acting_parser(
+            "save",
+            "Ask the run to save at the end of this rollout, and see it land on disk.\n"
+            "Needs --save-trigger-sentinel in its command; a resume can switch that on.",
+            ActionKind.SAVE,
+        )
+
+    def stop() -> argparse.ArgumentParser:
+        parser = acting_parser(
+            "stop",
+            "End the run: save first where it can, ask, wait, force, and see memory and ports free.",
+            ActionKind.STOP,
+        )
+        _stop_options(parser)
+        return parser
+
+    def resume() -> argparse.ArgumentParser:
+        parser = acting_parser(
+            "resume",
+            "Start the run again from its newest good checkpoint, killing first what still lives of\n"
+            "it, with a new log; then watch until the log proves the right step. Works when the run\n"
+            "is long gone. `-- COMMAND…` starts that instead of the command that is known.",
+            ActionKind.RESUME,
+        )
+        _stop_options(parser)
+        parser.add_argument(
+            "--from",
+            dest="iteration",
+            type=int,
+            metavar="ITER",
+            help="roll back to this checkpoint first (default: the newest good one)",
+        )
+        parser.add_argument(
+            "--keep-wrong",
+            action="store_true",
+            help="do not stop it when it starts fresh or at the wrong step",
+        )
+        parser.add_argument(
+            "--force", action="store_true", help="also after the same failure twice in a row"
+        )
+        return parser
+
+    def rollback() -> argparse.ArgumentParser:
+        parser = acting_parser(
+            "rollback",
+            "Make an older whole checkpoint the one that a resume loads. What is newer is moved to a\n"
+            "folder beside it; nothing is deleted, and --undo puts everything back.",
+            ActionKind.ROLLBACK,
+            of_checkpoint=True,
+        )
+        parser.add_argument("--undo", action="store_true", help="undo the last rollback")
+        parser.add_argument(
+            "--force", action="store_true", help="also one that a verify spoke against"
+        )
+        parser.set_defaults(command=_roll)
+        return parser
+
+    def convert() -> argparse.ArgumentParser:
+        parser = acting_parser(
+            "convert",
+            "Turn a checkpoint into a Hugging Face folder with Miles' own converter, and prove that\n"
+            "every weight arrived.",
+            ActionKind.CONVERT,
+            of_checkpoint=True,
+        )
+        parser.add_argument(
+            "--origin-hf-dir", type=Path, metavar="DIR", help="the base model's Hugging Face folder"
+        )
+        return parser
+
+    def autopsy() -> argparse.ArgumentParser:
+        return acting_parser(
+            "autopsy",
+            "Write down what every process of the run is at: stacks, counters, last lines, memory.\n"
+            "Changes nothing of the run. Takes at most 20 s.",
+            ActionKind.AUTOPSY,
+        )
+
+    def actions() -> argparse.ArgumentParser:
+        parser = make("actions", "What was done to the run, and what is under way.", _CODES)
+        target_options(parser)
+        group = parser.add_mutually_exclusive_group()
+        group.add_argument(
+            "--finish", action="store_true", help="carry on with the one that was interrupted"
+        )
+        group.add_argument("--give-up", action="store_true", help="close it as it stands")
+        group.add_argument(
+            "--cancel", action="store_true", help="ask the one under way to leave off"
+        )
+        _json(parser, "a versioned JSON document on stdout")
+        parser.set_defaults(command=acting.actions)
+        return parser
+
+    def run() -> argparse.ArgumentParser:
+        parser = make(
+            "run",
+            "Start a command in our care: detached, its output in a log file, how it was started\n"
+            "kept, so that it can be resumed whatever happens to it.",
+            "exit codes: 0 it was started, 2 usage, 8 refused\n",
+        )
+        parser.add_argument("--name", help="of the run (default: of its save folder)")
+        parser.add_argument("--log", type=Path, metavar="FILE", help="new file for its output")
+        parser.set_defaults(command=starting.run)
+        return parser
+
+    return {
+        "save": save,
+        "stop": stop,
+        "resume": resume,
+        "rollback": rollback,
+        "convert": convert,
+        "autopsy": autopsy,
+        "actions": actions,
+        "run": run,
+    }
+
+
+def split_command(words: Sequence[str]) -> tuple[list[str], tuple[str, ...]]:
+    """What stands before `--`, and the command behind it."""
+    if "--" not in words:
+        return list(words), ()
+    at = list(words).index("--")
+    return list(words[:at]), tuple(words[at + 1 :])
+
+
+def _stop_options(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument(
+        "--save-first",
+        action=argparse.BooleanOptionalAction,
+        default=None,
+        help="save before the stop (default: where the run can)",
+    )
+    parser.add_argument(
+        "--autopsy",
+        dest="take_autopsy",
+        action=argparse.BooleanOptionalAction,
+        default=None,
+        help="write down what it is at first (default: where it hangs)",
+    )
+
+
+def _json(parser: argparse.ArgumentParser, help_text: str) -> None:
+    parser.add_argument("--json", action="store_true", help=help_text)
+    parser.add_argument("--config", type=Path, help=argparse.SUPPRESS)
+
+
+def _ask(kind: ActionKind, arguments: Arguments) -> Ask:
+    iteration = arguments.iteration
+    if isinstance(iteration, str) and not iteration.isdecimal():
+        # The only word was the run's name.
+        if arguments.run is not None:
+            raise UsageError(f"{iteration} is not the number of a checkpoint")
+        arguments.run, iteration = iteration, None
+    return Ask(
+        kind=kind,
+        iteration=None if iteration is None else int(iteration),
+        save_first=arguments.save_first,
+        take_autopsy=arguments.take_autopsy,
+        stop_if_wrong=not arguments.keep_wrong,
+        force=arguments.force,
+        command=arguments.start_command,
+    )
+
+
+def _roll(arguments: Arguments) -> int:
+    kind = ActionKind.UNDO if arguments.undo else ActionKind.ROLLBACK
+    ask = _ask(kind, arguments)
+    if arguments.undo == (ask.iteration is not None):
+        raise UsageError("a rollback needs the number of a checkpoint, or --undo")
+    return acting.act(arguments, ask)

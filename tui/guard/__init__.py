@@ -1,0 +1,1 @@
+"""Headless: what watches a run when nobody looks, and keeps what was seen."""
