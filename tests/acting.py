@@ -1,117 +1,111 @@
-"""Plans carried out in tests, and processes that carry them out killed at any system call."""
+"""Runs of the demo that are acted on by the command line, each with a state folder of its own."""
 
 from __future__ import annotations
 
+import json
 import os
+import re
+import subprocess
 import sys
 import time
-import traceback
-import warnings
-from collections.abc import Callable, Mapping
-from dataclasses import replace
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager, suppress
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from tui.actions.context import plan_file
-from tui.actions.executor import Executor, Perform
-from tui.actions.situation import Situation
-from tui.model.action import ActionRecord
-from tui.model.launch import Attachment, Found
-from tui.model.plan import ActionPlan
-from tui.model.plan_document import plan_text
-from tui.model.snapshot import Snapshot
-from tui.model.target import RunTarget
-from tui.probes.checkpoints import CheckpointsProbe
-from tui.runs.journal import Journal
+import psutil
 
-_CHANGES = frozenset(
-    ("os.rename", "os.mkdir", "os.rmdir", "os.remove", "os.chmod", "os.chown", "os.truncate")
-)
-_WRITES = os.O_WRONLY | os.O_RDWR | os.O_CREAT
-_KILLED = 9
+from tui.demo.launch import DemoRun, start
+
+MILEPOST = (sys.executable, "-m", "tui")
+_DEADLINE_S = 90.0
 
 
-def situation(root: Path, folder: Path, **changes: Any) -> Situation:
-    """A run that is not there any more, with what its save folder holds now."""
-    checkpoints = Found(value=str(root), source="--checkpoints")
-    snapshot = Snapshot(attachment=Attachment(name="run-a", checkpoints=checkpoints))
-    (event,) = CheckpointsProbe().read(time.time(), snapshot)
-    return replace(
-        Situation(
-            snapshot=replace(snapshot, checkpoints=event.tree),  # type: ignore[attr-defined]
-            run=None,
-            target=None,
-            recipe=None,
-            run_id="run-a-1f0c93ab",
-            folder=folder,
-            records=Journal(folder).actions(),
-            at=time.time(),
-        ),
-        **changes,
-    )
+@dataclass(frozen=True, slots=True)
+class ActedOn:
+    """A run, and the state folder that milepost keeps of it."""
+
+    run: DemoRun
+    state: Path
+
+    @property
+    def target(self) -> tuple[str, ...]:
+        """What names it for good, whatever pid it has."""
+        return ("--checkpoints", str(self.run.checkpoints), "--log", str(self.newest_log))
+
+    @property
+    def logs(self) -> list[Path]:
+        return sorted(self.run.log.parent.iterdir(), key=lambda log: log.stat().st_mtime_ns)
+
+    @property
+    def newest_log(self) -> Path:
+        return self.logs[-1]
+
+    @property
+    def tracker(self) -> str:
+        return (self.run.checkpoints / "latest_checkpointed_iteration.txt").read_text()
+
+    def milepost(self, *argv: str, code: int | None = 0) -> str:
+        """Run a command of milepost; what it printed."""
+        done = subprocess.run(
+            [*MILEPOST, *argv],
+            env={**os.environ, "XDG_STATE_HOME": str(self.state)},
+            stdin=subprocess.DEVNULL,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.STDOUT,
+            timeout=_DEADLINE_S,
+            text=True,
+            check=False,
+        )
+        assert code is None or done.returncode == code, done.stdout
+        return done.stdout
+
+    def outcome(self, *argv: str, code: int = 0) -> dict[str, Any]:
+        """The record of the action that a command carried out."""
+        told = self.milepost(*argv, "--json", "--yes", code=code)
+        document: dict[str, Any] = json.loads(told.splitlines()[-1])
+        record: dict[str, Any] = document["action"]
+        return record
+
+    def wait_for_checkpoint(self, iteration: int) -> None:
+        until(lambda: int(self.tracker or "0") >= iteration)
+
+    def drivers(self) -> list[psutil.Process]:
+        """Every driver of this run that lives."""
+        mark = f"--dir\0{self.run.directory}\0"
+        found = []
+        for process in psutil.process_iter():
+            with suppress(psutil.Error):
+                is_driver = "tui.demo\0" in (line := "\0".join(process.cmdline()) + "\0")
+                if is_driver and mark in line and "\0--save\0" in line:
+                    found.append(process)
+        parents = {process.pid for process in found}
+        return [each for each in found if each.ppid() not in parents]
 
 
-SOMETHING = RunTarget()
-"""Stands for a run that lives."""
+def until(condition: Callable[[], bool], deadline_s: float = _DEADLINE_S) -> None:
+    """Wait for it."""
+    end = time.monotonic() + deadline_s
+    while True:
+        with suppress(OSError, ValueError):
+            if condition():
+                return
+        assert time.monotonic() < end, "it never came true"
+        time.sleep(0.05)
 
 
-def keep(plan: ActionPlan, folder: Path) -> None:
-    """Put the plan where whoever carries it out looks for it."""
-    file = plan_file(folder, plan.id)
-    file.parent.mkdir(exist_ok=True)
-    file.write_text(plan_text(plan))
-
-
-def carried_out(plan: ActionPlan, folder: Path, performers: Mapping[type, Perform]) -> ActionRecord:
-    """Do it, or what is left of it."""
-    return Executor(folder=folder, performers=performers).carry_out(plan.id)
-
-
-def killed(at: int, work: Callable[[], object], *, in_a_line: bool = False) -> bool:
-    """Do the work in a process that is killed before its change number `at` to any file.
-
-    With `in_a_line` it is killed in the middle of writing line `at` to the journal instead.
-    Returns whether it came that far.
-    """
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore", DeprecationWarning)  # pytest has threads; the child none
-        pid = os.fork()
-    if pid == 0:
-        try:
-            (_tear if in_a_line else _count)(at)
-            work()
-        except BaseException:
-            traceback.print_exc()
-            os._exit(1)
-        os._exit(0)
-    code = os.waitstatus_to_exitcode(os.waitpid(pid, 0)[1])
-    assert code in (0, _KILLED), code
-    return code == _KILLED
-
-
-def _count(at: int) -> None:
-    seen = 0
-
-    def hook(event: str, arguments: tuple[Any, ...]) -> None:
-        nonlocal seen
-        if event in _CHANGES or (event == "open" and (arguments[2] or 0) & _WRITES):
-            seen += 1
-            if seen == at:
-                os._exit(_KILLED)
-
-    sys.addaudithook(hook)
-
-
-def _tear(at: int) -> None:
-    seen = 0
-    write = os.write
-
-    def torn(number: int, content: bytes) -> int:
-        nonlocal seen
-        seen += 1
-        if seen == at:
-            write(number, content[: len(content) // 2])
-            os._exit(_KILLED)
-        return write(number, content)
-
-    os.write = torn  # type: ignore[assignment]
+@contextmanager
+def acted_on(folder: Path, *, speed: float = 30.0, **options: Any) -> Iterator[ActedOn]:
+    """A simulated run; it and all that was started in its place is ended."""
+    run = start(folder / "demo", speed=speed, **options)
+    acted = ActedOn(run, folder / "state")
+    try:
+        until(lambda: bool(re.search(r"perf 0:", run.log.read_text())))
+        yield acted
+    finally:
+        for driver in acted.drivers():
+            for process in (*driver.children(recursive=True), driver):
+                with suppress(psutil.Error):
+                    process.kill()
+        run.stop()

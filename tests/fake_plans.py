@@ -8,11 +8,11 @@ from typing import Any
 from fake_box import MIN, NOW, SAVE_ROOT
 
 from tui.model.action import ActionKind, ActionRecord, ActionState
+from tui.model.launch import Attachment
 from tui.model.plan import (
     ActionPlan,
     Ask,
     AskToSave,
-    ConvertCheckpoint,
     MoveAside,
     ProveStart,
     Refusal,
@@ -27,7 +27,6 @@ from tui.model.recipe import Recipe, RecipeKind
 from tui.model.snapshot import Level
 from tui.model.target import ContainerTarget, RunTarget
 
-LOG = "runs/plain.log"
 NEW_LOG = "runs/plain-resume.log"
 STEPS = ("save", "autopsy", "stop", "start", "prove")
 REFUSED = Refusal(
@@ -89,7 +88,7 @@ def kill_and_resume(ask: Ask) -> ActionPlan:
         title="Kill and resume run-a",
         rows=rows,
         steps=(
-            *((TakeAutopsy(log=LOG),) if dumps else ()),
+            *((TakeAutopsy(attachment=Attachment()),) if dumps else ()),
             stop(),
             StartRun(recipe=recipe(), log=NEW_LOG, container_name="miles-run-a"),
             ProveStart(
@@ -151,7 +150,6 @@ def convert(iteration: int | None) -> ActionPlan:
         ActionKind.CONVERT,
         title=f"Convert checkpoint {iteration} of run-a",
         rows=(Row(label="Output", text=f"models/run-a-step-{iteration}, 3.1 GiB"),),
-        steps=(ConvertCheckpoint(argv=("python3",), output="models/x", checkpoint=SAVE_ROOT),),
         go="convert",
     )
 

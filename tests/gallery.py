@@ -14,11 +14,16 @@ import threading
 import time
 from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
+
+import fake_plans
+import fakes
+from fake_desk import FakeDesk
 
 from tui.app.app import MilepostApp
 from tui.app.options import ScreenOptions
+from tui.app.screens.question import QuestionScreen
 from tui.app.themes import all_themes
 from tui.cli.commands import demo_attachment, demo_config
 from tui.config import Config
@@ -41,12 +46,22 @@ class Picture:
     """One picture: the run it shows, the moment, and how it is drawn."""
 
     name: str
-    moment: Seen
+    moment: Seen = bool
     faults: Sequence[str] = ()
     size: tuple[int, int] = (160, 50)
     theme: str = "night"
     keys: Sequence[str] = ()
     ascii: bool = False
+    still: Snapshot | None = None
+    """Shown instead of a demo."""
+    desk: FakeDesk | None = None
+    """Plans what is asked for."""
+
+
+def refusing() -> FakeDesk:
+    desk = FakeDesk()
+    desk.answer = lambda _: fake_plans.REFUSED
+    return desk
 
 
 def whole(count: int) -> Seen:
@@ -66,6 +81,13 @@ def state(wanted: RunState) -> Seen:
     return lambda snapshot: snapshot.verdict.state is wanted
 
 
+def acted(snapshot: Snapshot) -> Snapshot:
+    """With a kill and resume under way, and one before it."""
+    now = fake_plans.record()
+    before = fake_plans.failed(id="before", changed_at=snapshot.now - 7200)
+    return replace(snapshot, actions=(before, now), action_holder=now.id)
+
+
 PICTURES = (
     Picture("running", whole(3)),
     Picture("running-80x24", whole(3), size=(80, 24)),
@@ -83,6 +105,13 @@ PICTURES = (
     Picture("trainer-died", state(RunState.FAILED), faults=("trainer-dies@12",)),
     Picture("save-killed", alerted("checkpoint-partial"), faults=("save-killed-3@11",)),
     Picture("silent-fresh-start", alerted("silent-fresh-start"), faults=("fresh-start",)),
+    Picture("confirm", still=fakes.stalled(), keys=("k",), desk=FakeDesk()),
+    Picture("confirm-80x24", still=fakes.stalled(), keys=("k",), desk=FakeDesk(), size=(80, 24)),
+    Picture("confirm-name", still=fakes.running(), keys=("K",), desk=FakeDesk(), size=(120, 36)),
+    Picture("refusal", still=fakes.stalled(), keys=("s",), desk=refusing(), size=(120, 36)),
+    Picture("acting", still=acted(fakes.stalled()), desk=FakeDesk()),
+    Picture("acting-80x24", still=acted(fakes.stalled()), desk=FakeDesk(), size=(80, 24)),
+    Picture("actions", still=acted(fakes.stalled()), keys=("x",), desk=FakeDesk(), size=(100, 30)),
 )
 
 
@@ -131,11 +160,13 @@ def at_the_moment(picture: Picture, folder: Path) -> Snapshot:
 async def drawn(picture: Picture, snapshot: Snapshot) -> str:
     """The screen as SVG. Fonts are the reader's own: nothing is fetched."""
     options = ScreenOptions(theme=picture.theme, ascii=picture.ascii)
-    app = MilepostApp(Still(snapshot), options, all_themes(None))
+    app = MilepostApp(Still(snapshot), options, all_themes(None), desk=picture.desk)
     async with app.run_test(size=picture.size) as pilot:
         await pilot.pause()
         for key in picture.keys:
             await pilot.press(key)
+        while isinstance(app.screen, QuestionScreen) and app.screen.question.is_waiting:
+            await pilot.pause()
         await pilot.pause()
         svg = app.export_screenshot(title="milepost")
     return _FONT_FACE.sub("", svg).replace("Fira Code", "monospace")
@@ -143,7 +174,7 @@ async def drawn(picture: Picture, snapshot: Snapshot) -> str:
 
 def made(picture: Picture) -> str:
     with tempfile.TemporaryDirectory() as folder:
-        snapshot = at_the_moment(picture, Path(folder) / "demo")
+        snapshot = picture.still or at_the_moment(picture, Path(folder) / "demo")
     svg = asyncio.run(drawn(picture, snapshot))
     (FOLDER / f"{picture.name}.svg").write_text(svg, encoding="utf-8")
     return picture.name

@@ -66,7 +66,9 @@ def doing(phase: str, rollout: int, trained: int) -> Snapshot:
 def ended(exit_code: int | None, *, oom_killed: bool = False, status: str = "exited") -> Snapshot:
     """The container is gone with that exit code, and the run with it."""
     gone = container(status=status, exit_code=exit_code, oom_killed=oom_killed)
-    return replace(fakes.failed(), container=known(gone, NOW))
+    failed = fakes.failed()
+    verdict = replace(failed.verdict, cause=None)
+    return replace(failed, container=known(gone, NOW), verdict=verdict)
 
 
 def every(
@@ -80,7 +82,8 @@ def every(
 def recorded(folder: Path, looks: Iterable[Look], *, boot: str = "boot-a", **options: int) -> Tape:
     """A tape after these looks, still held: `end` it, or leave it as a crash does."""
     tape = Tape(folder, box(boot), **options)
-    tape.take(looks)
+    for look in looks:
+        tape.take((look,))
     return tape
 
 

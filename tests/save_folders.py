@@ -27,12 +27,17 @@ _DAY_S = 86400.0
 
 
 def checkpoint(
-    root: Path, iteration: int, layout: Layout = Layout.FSDP, *, stop_after: int | None = None
+    root: Path,
+    iteration: int,
+    layout: Layout = Layout.FSDP,
+    *,
+    stop_after: int | None = None,
+    age_s: float = _DAY_S,
 ) -> Path:
-    """A save of yesterday, without data position and tracker, up to its first few files."""
+    """A save without data position and tracker, of yesterday, up to its first few files."""
     folder = root / f"iter_{iteration:07d}"
     order = FSDP_ORDER if layout is Layout.FSDP else MEGATRON_ORDER
-    began = time.time() - _DAY_S + iteration
+    began = time.time() - age_s + iteration * age_s / _DAY_S
     for place, path in enumerate(order[:stop_after]):
         file = folder / path
         file.parent.mkdir(parents=True, exist_ok=True)
@@ -51,9 +56,11 @@ def position(root: Path, rollout: int) -> Path:
     return path
 
 
-def save(root: Path, iteration: int, layout: Layout = Layout.FSDP) -> None:
+def save(
+    root: Path, iteration: int, layout: Layout = Layout.FSDP, *, age_s: float = _DAY_S
+) -> None:
     """A whole save, the tracker's new text and the data position with it."""
-    checkpoint(root, iteration, layout)
+    checkpoint(root, iteration, layout, age_s=age_s)
     position(root, iteration - (layout is Layout.FSDP))
     (root / TRACKER).write_text(str(iteration))
 

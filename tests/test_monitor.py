@@ -10,7 +10,7 @@ from collections.abc import Callable, Sequence
 import pytest
 
 import tui.monitor as monitor_module
-from tui.model.events import Event, MemoryRead
+from tui.model.events import Event, MemoryRead, VerifyTold
 from tui.model.memory import Memory
 from tui.model.reading import Known, known
 from tui.model.snapshot import Snapshot
@@ -163,3 +163,45 @@ def until(condition: Callable[[], bool]) -> None:
     while not condition():
         assert time.monotonic() < end, "never came true"
         time.sleep(0.005)
+
+
+class Looker(Probe):
+    """Remembers for each read whether a verify was under way."""
+
+    def __init__(self) -> None:
+        super().__init__(memory_of)
+        self.saw: list[bool] = []
+        self.saw_one = threading.Event()
+
+    def read(self, now: float, seen: Snapshot) -> Sequence[Event]:
+        self.saw.append(seen.verifying is not None)
+        if seen.verifying is not None:
+            self.saw_one.set()
+        return super().read(now, seen)
+
+
+class Verifier(Probe):
+    """Tells that a verify ended, once somebody else has seen that it is under way."""
+
+    def __init__(self, looker: Looker) -> None:
+        super().__init__(memory_of)
+        self.looker = looker
+
+    def read(self, now: float, seen: Snapshot) -> Sequence[Event]:
+        self.reads += 1
+        if seen.verifying is None or not self.looker.saw_one.wait(DEADLINE_S):
+            return ()
+        return (VerifyTold(at=now, asked_at=seen.verifying.asked_at, verifying=None),)
+
+
+def test_a_verify_begins_at_once_and_its_end_has_everything_read_again() -> None:
+    looker = Looker()
+    verifier = Verifier(looker)
+    verifier.cadence_s = looker.cadence_s = 3600.0
+    monitor = Monitor([verifier, looker], Snapshot(), interval_s=0.02)
+    monitor.start(lambda _: None)
+    until(lambda: verifier.reads == looker.reads == 1)
+    monitor.verify("/ckpt/iter_0000004")
+    until(looker.saw_one.is_set)
+    until(lambda: not looker.saw[-1])
+    monitor.stop()

@@ -20,6 +20,10 @@ from tui.runs.attachment import attachment_of, output_is_known, output_paths
 from tui.runs.listing import listed
 from tui.runs.look import look_around, looked_for
 from tui.runs.merge import FoundRun, Sightings, merged
+from tui.runs.next_log import original_stem
+from tui.runs.state_dir import kept_runs
+
+_MOST_PAST = 20
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -49,13 +53,14 @@ class Finding:
     """What was seen of it, with what must not be shown; None: nothing of it runs."""
 
 
-def found(target: Target, *, at: float, log_grows: bool = False) -> Finding:
+def found(target: Target, *, at: float, log_grows: bool = False, past: bool = False) -> Finding:
     """What to watch.
 
     Args:
         target: what a person named.
         at: now, in epoch seconds.
         log_grows: the named log was seen growing, so something that runs here writes it.
+        past: runs that were seen before and are gone count where nothing runs.
 
     Raises:
         UsageError: a name that fits several runs.
@@ -68,7 +73,7 @@ def found(target: Target, *, at: float, log_grows: bool = False) -> Finding:
             name, _seen(at, name), only_container=target.container is not None
         )
     elif target.is_empty:
-        return _discovered(_seen(at))
+        return _discovered(_seen(at), past=past)
     elif target.log is not None:
         run = _writer_of(target.log, _seen(at), log_grows=log_grows)
     else:
@@ -156,7 +161,9 @@ def _resolved(target: Target) -> Target:
 def _overridden(base: Attachment, target: Target) -> Attachment:
     if target.log is not None:
         log = Found(value=str(target.log.absolute()), source="--log")
-        base = replace(base, log=log, name=base.name if base.name != "run" else target.log.stem)
+        base = replace(
+            base, log=log, name=base.name if base.name != "run" else original_stem(log.value)
+        )
     if target.checkpoints is not None:
         base = replace(
             base,
@@ -212,9 +219,43 @@ def _not_there(name: str, seen: Sightings) -> NothingFoundError:
     )
 
 
-def _discovered(seen: Sightings) -> Finding:
+def _gone(name: str, seen: Sightings) -> Attachment | None:
+    """A run of that name that was seen before, where none that is there answers to it."""
+    if any(run.answers_to(name) for run in merged(seen, ended_job=name)):
+        return None
+    fitting = [run for run in kept_runs() if run.answers_to(name)]
+    exact = [run for run in fitting if run.id == name]
+    if len(exact or fitting) > 1:
+        ids = ", ".join(run.id for run in fitting)
+        raise UsageError(f"{name} fits {len(fitting)} runs that are gone: {ids}", "name one")
+    return fitting[0].attachment if fitting else None
+
+
+def _past_runs() -> tuple[ListedRun, ...]:
+    return tuple(
+        ListedRun(
+            handle=run.id,
+            attachment=run.attachment,
+            state="gone",
+            log_written_at=_written_at(run.attachment),
+            found_by=("seen before",),
+        )
+        for run in kept_runs()[:_MOST_PAST]
+    )
+
+
+def _written_at(attachment: Attachment) -> float:
+    try:
+        return Path(attachment.log.value).stat().st_mtime if attachment.log else 0.0
+    except OSError:
+        return 0.0
+
+
+def _discovered(seen: Sightings, *, past: bool) -> Finding:
     """The one run there is, or all. A container that only could hold one counts when none runs."""
     runs = merged(seen)
+    if not runs and past:
+        return Finding(attachment=Attachment(notes=looked_for(seen)), choices=_past_runs())
     working = [run for run in runs if not run.is_idle] or runs
     if len(working) == 1:
         return Finding(attachment=attachment_of(working[0]), run=working[0])

@@ -30,6 +30,7 @@ from tui.probes.simulated import SimulatedGpu
 from tui.probes.verify import VerifyProbe
 from tui.runs.attachment import output_copy
 from tui.runs.merge import FoundRun
+from tui.successor import SuccessorFinder
 
 _GLANCE_S = 3.0
 
@@ -52,7 +53,7 @@ class RunFinder:
         if attachment.driver_pid is not None or seen.story.ending is not None:
             return ()
         try:
-            finding = found(self._aim(attachment), at=now, log_grows=self._log_grows())
+            finding = found(self._aim(attachment), at=now, log_grows=self._log_grows(), past=True)
         except MilepostError:
             return ()
         if finding.choices:
@@ -137,7 +138,8 @@ def monitor_of(
         DriverProcesses(),
         JournalProbe(),
         *([RunFinder(target)] if target is not None else []),
-        *([RecipeProbe(run_seen)] if demo_folder is None else []),
+        RecipeProbe(run_seen),
+        SuccessorFinder(at),
     ]
     return Monitor(probes, first, interval_s=config.interval_s)
 

@@ -6,28 +6,20 @@ import os
 import signal
 import subprocess
 import sys
-import time
-from collections.abc import Callable, Iterator
 from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 import psutil
 import pytest
 from box import opened_box
+from families import Families, until
 
-from tui.actions import signals
 from tui.actions.process_table import ProcessRow, kin, read_row
 from tui.actions.signals import Delivered, is_alive, send, target_of, target_started_at, tree_of
 from tui.model.target import ProcessTarget
 
 ROOT = Path(__file__).parents[2]
-
-
-def until(condition: Callable[[], bool]) -> None:
-    deadline = time.monotonic() + 30.0
-    while not condition():
-        assert time.monotonic() < deadline, "it never came true"
-        time.sleep(0.01)
 
 
 def target(process: subprocess.Popen[bytes]) -> ProcessTarget:
@@ -37,10 +29,8 @@ def target(process: subprocess.Popen[bytes]) -> ProcessTarget:
 
 
 @pytest.fixture
-def sleeper() -> Iterator[subprocess.Popen[bytes]]:
-    with subprocess.Popen(["sleep", "1000"]) as process:
-        yield process
-        process.kill()
+def sleeper(families: Families) -> subprocess.Popen[bytes]:
+    return families.start("sleep", "1000")
 
 
 def test_one_that_lives_is_hit(sleeper: subprocess.Popen[bytes]) -> None:
@@ -61,24 +51,24 @@ def test_a_zombie_is_gone(sleeper: subprocess.Popen[bytes]) -> None:
     assert target_of(sleeper.pid) is None
 
 
-def test_one_whose_first_thread_alone_has_ended_is_not_gone() -> None:
+def test_one_whose_first_thread_alone_has_ended_is_not_gone(families: Families) -> None:
     """So looks a process that is stuck while it ends, and still holds its memory."""
     script = (
         "import ctypes, threading, time\n"
         "threading.Thread(target=time.sleep, args=(1000,)).start()\n"
         "ctypes.CDLL(None).pthread_exit(None)\n"
     )
-    with subprocess.Popen([sys.executable, "-c", script]) as process:
-        until(lambda: psutil.Process(process.pid).status() == psutil.STATUS_ZOMBIE)
-        meant = target(process)
-        assert is_alive(meant)
-        assert send(meant, signal.SIGKILL).result is Delivered.SENT
-        assert process.wait(30) == -signal.SIGKILL
+    process = families.start(sys.executable, "-c", script)
+    until(lambda: psutil.Process(process.pid).status() == psutil.STATUS_ZOMBIE)
+    meant = target(process)
+    assert is_alive(meant)
+    assert send(meant, signal.SIGKILL).result is Delivered.SENT
+    assert process.wait(30) == -signal.SIGKILL
 
 
 @pytest.mark.parametrize("other", [{"start_ticks": 1}, {"boot_id": "of another boot"}])
 def test_another_of_the_same_pid_is_left_alone(
-    sleeper: subprocess.Popen[bytes], other: dict[str, object]
+    sleeper: subprocess.Popen[bytes], other: dict[str, Any]
 ) -> None:
     meant = replace(target(sleeper), **other)
     assert not is_alive(meant)
@@ -129,30 +119,29 @@ def test_a_signal_that_may_not_be_sent_is_a_value(
     def refuse(_: int, __: int) -> None:
         raise PermissionError(1, "Operation not permitted")
 
-    monkeypatch.setattr(signals.signal, "pidfd_send_signal", refuse)
+    monkeypatch.setattr(signal, "pidfd_send_signal", refuse)
     delivery = send(target(sleeper), signal.SIGTERM)
     assert delivery.result is Delivered.REFUSED
     assert "sudo" in delivery.reason
     assert str(sleeper.pid) in delivery.reason
 
 
-def test_a_signal_to_another_users_process_is_refused() -> None:
+def test_a_signal_to_another_users_process_is_refused(sleeper: subprocess.Popen[bytes]) -> None:
     if os.geteuid() != 0:
         pytest.skip("needs root to be two users")
     script = (
         "import os, signal, sys\n"
         "from tui.actions.signals import send, target_of\n"
+        "meant = target_of(int(sys.argv[1]))\n"
         "os.setuid(65534)\n"
-        "print(send(target_of(int(sys.argv[1])), signal.SIGTERM).result)\n"
+        "print(send(meant, signal.SIGTERM).result)\n"
     )
-    with subprocess.Popen(["sleep", "1000"]) as process:
-        told = subprocess.run(
-            [sys.executable, "-c", script, str(process.pid)],
-            capture_output=True, text=True, cwd=ROOT, timeout=60,
-        )  # fmt: skip
-        assert (told.stdout.strip(), told.stderr) == ("refused", "")
-        assert process.poll() is None
-        process.kill()
+    told = subprocess.run(
+        [sys.executable, "-c", script, str(sleeper.pid)],
+        capture_output=True, text=True, cwd=ROOT, timeout=60,
+    )  # fmt: skip
+    assert (told.stdout.strip(), told.stderr) == ("refused", "")
+    assert sleeper.poll() is None
 
 
 def test_a_kernel_without_pid_descriptors_is_a_value(
@@ -161,7 +150,7 @@ def test_a_kernel_without_pid_descriptors_is_a_value(
     def missing(_: int) -> int:
         raise OSError(38, "Function not implemented")
 
-    monkeypatch.setattr(signals.os, "pidfd_open", missing)
+    monkeypatch.setattr(os, "pidfd_open", missing)
     delivery = send(target(sleeper), signal.SIGTERM)
     assert (delivery.result, "Linux 5.3" in delivery.reason) == (Delivered.REFUSED, True)
 
@@ -182,17 +171,14 @@ time.sleep(1000)
 """
 
 
-def test_a_tree_is_all_below_and_all_in_sessions_led_from_it() -> None:
-    """Of a daemon its maker is gone, but the session was led by a child."""
-    with subprocess.Popen(
-        [sys.executable, "-c", _FAMILY], stdout=subprocess.PIPE, start_new_session=True
-    ) as process:
-        assert process.stdout is not None
-        below = {int(process.stdout.readline()) for _ in range(2)}
-        top = target(process)
-        members = tree_of([top])
-        for each in reversed(members):
-            send(each, signal.SIGKILL)
+def test_a_tree_is_all_below_in_whatever_session(families: Families) -> None:
+    process = families.start(sys.executable, "-c", _FAMILY)
+    assert process.stdout is not None
+    below = {int(process.stdout.readline()) for _ in range(2)}
+    top = target(process)
+    members = tree_of([top])
+    for each in reversed(members):
+        send(each, signal.SIGKILL)
     assert members[0] == top
     pids = {each.pid for each in members}
     assert below < pids
@@ -227,12 +213,10 @@ def test_the_first_process_is_of_no_tree() -> None:
     assert kin(table, [2]) == {2}
 
 
-def test_a_name_with_brackets_and_blanks(tmp_path: Path) -> None:
+def test_a_name_with_brackets_and_blanks(tmp_path: Path, families: Families) -> None:
     program = tmp_path / "a) R 1 (b"
     program.symlink_to("/bin/sleep")
-    with subprocess.Popen([program, "1000"]) as process:
-        until(lambda: (found := read_row(process.pid)) is not None and found.name != "python")
-        found = read_row(process.pid)
-        process.kill()
+    process = families.start(program, "1000")
+    found = read_row(process.pid)
     assert found is not None
     assert (found.name, found.parent) == ("a) R 1 (b", os.getpid())

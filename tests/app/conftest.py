@@ -9,6 +9,7 @@ from typing import Any
 
 import fakes
 import pytest
+from fake_desk import FakeDesk
 from textual.pilot import Pilot
 
 from tui.app.app import MilepostApp
@@ -57,8 +58,10 @@ class HandSource:
 class Stage:
     """A running app and what a test asks of it."""
 
-    def __init__(self, app: MilepostApp, pilot: Pilot[None], source: HandSource) -> None:
-        self.app, self.pilot, self.source = app, pilot, source
+    def __init__(
+        self, app: MilepostApp, pilot: Pilot[None], source: HandSource, desk: FakeDesk
+    ) -> None:
+        self.app, self.pilot, self.source, self.desk = app, pilot, source, desk
 
     @property
     def main(self) -> MainScreen:
@@ -92,13 +95,20 @@ class Stage:
 
 @asynccontextmanager
 async def staged(
-    snapshot: Snapshot | None = None, *, size: tuple[int, int] = (160, 50), **options: Any
+    snapshot: Snapshot | None = None,
+    *,
+    size: tuple[int, int] = (160, 50),
+    can_act: bool = False,
+    **options: Any,
 ) -> AsyncIterator[Stage]:
     source = HandSource(fakes.running() if snapshot is None else snapshot)
     chosen = ScreenOptions(**options)
-    app = MilepostApp(source, chosen, all_themes(chosen.theme_folder))
+    desk = FakeDesk()
+    app = MilepostApp(
+        source, chosen, all_themes(chosen.theme_folder), desk=desk if can_act else None
+    )
     async with app.run_test(size=size, notifications=True) as pilot:
-        stage = Stage(app, pilot, source)
+        stage = Stage(app, pilot, source, desk)
         await stage.until(lambda: app._newest is source.first)
         await pilot.pause()
         yield stage

@@ -6,21 +6,26 @@ from collections.abc import Callable
 from dataclasses import replace
 from typing import Any
 
+import fake_plans
 import fakes
 import pytest
 from fake_box import NOW
 
-from tui.app import commands
 from tui.app.command import Command
 from tui.app.commands import COMMANDS
 from tui.app.keys import chosen_keys
 from tui.app.leaving import Leaving
+from tui.app.screens.actions import ActionsScreen
 from tui.app.screens.choose import ChooseScreen
 from tui.app.screens.help import HelpScreen
 from tui.app.screens.start import StartScreen
+from tui.model.action import ActionKind
+from tui.model.plan import Ask
 from tui.model.progress import LineKind, LogLine
 from tui.model.snapshot import Snapshot
+from tui.view.confirm import At
 from tui.view.layout import Pane
+from tui.view.rows import Order
 
 StageMaker = Callable[..., Any]
 Check = Callable[[Any], bool]
@@ -43,8 +48,14 @@ def busy() -> Snapshot:
 class Case:
     """How to come to where a command does something, and how to tell that it did."""
 
-    def __init__(self, check: Check, *before: str, snapshot: Snapshot | None = None) -> None:
-        self.check, self.before = check, before
+    def __init__(
+        self,
+        check: Check,
+        *before: str,
+        snapshot: Snapshot | None = None,
+        ready: Check = lambda _: True,
+    ) -> None:
+        self.check, self.before, self.ready = check, before, ready
         self.snapshot = snapshot or busy()
 
 
@@ -52,7 +63,48 @@ def is_active(pane: Pane) -> Check:
     return lambda on: on.main.active is pane
 
 
+def asks(kind: ActionKind, **options: Any) -> Check:
+    return lambda on: on.desk.asked("plan") == [Ask(kind=kind, **options)]
+
+
+def turned_over(**options: Any) -> Case:
+    """A choice of the plan to kill and resume."""
+    ask = Ask(kind=ActionKind.RESUME, **options)
+    return Case(lambda on: on.desk.asked("plan")[1:] == [ask], "k", ready=is_confirming)
+
+
+def is_confirming(on: Any) -> bool:
+    return "[ Cancel ]     autopsy, then kill and resume" in on.text()
+
+
+def is_at(at: At) -> Check:
+    return lambda on: on.app.screen.pane.at is at
+
+
+INTERRUPTED = replace(fakes.running(), actions=(fake_plans.record(),))
+UNDER_WAY = replace(INTERRUPTED, action_holder=fake_plans.record().id)
+
 CASES: dict[str, Case] = {
+    "save": Case(asks(ActionKind.SAVE)),
+    "kill-and-resume": Case(asks(ActionKind.RESUME)),
+    "convert": Case(asks(ActionKind.CONVERT, iteration=40), "4", "down", "down"),
+    "roll-back": Case(asks(ActionKind.ROLLBACK, iteration=40), "4", "down", "down"),
+    "undo-roll-back": Case(asks(ActionKind.UNDO)),
+    "resume": Case(asks(ActionKind.RESUME), snapshot=fakes.failed()),
+    "stop": Case(asks(ActionKind.STOP, save_first=False)),
+    "autopsy": Case(asks(ActionKind.AUTOPSY)),
+    "actions": Case(lambda on: isinstance(on.app.screen, ActionsScreen)),
+    "choice-1": turned_over(save_first=True),
+    "choice-2": turned_over(take_autopsy=False),
+    "choice-3": turned_over(stop_if_wrong=False),
+    "next-button": Case(is_at(At.GO), "k", ready=is_confirming),
+    "previous-button": Case(is_at(At.GO), "k", ready=is_confirming),
+    "answer": Case(lambda on: on.app.screen is on.main, "k", ready=is_confirming),
+    "finish": Case(
+        lambda on: on.desk.asked("finish") == [fake_plans.record().id], "x", snapshot=INTERRUPTED
+    ),
+    "give-up": Case(lambda on: "Give up: kill and resume" in on.text(), "x", snapshot=INTERRUPTED),
+    "leave-off": Case(lambda on: "Leave off: kill and" in on.text(), "x", snapshot=UNDER_WAY),
     **{
         f"pane-{n}": Case(is_active(pane), "2" if n == 1 else "1") for n, pane in enumerate(Pane, 1)
     },
@@ -77,6 +129,8 @@ CASES: dict[str, Case] = {
     "inspect": Case(
         lambda on: "resumes at" in on.text() and "rollout 40" in on.text(), "4", "down", "down"
     ),
+    "verify": Case(lambda on: len(on.source.verifies) == 1, "4", "down"),
+    "order": Case(lambda on: on.main.checkpoints.order is Order.AGE),
     "theme": Case(lambda on: on.app.theme == "day" and "Theme: day" in on.text()),
     "palette": Case(lambda on: type(on.app.screen).__name__ == "CommandPalette"),
     "suspend": Case(lambda on: on.suspended),
@@ -110,6 +164,7 @@ async def begin(on: Any, case: Case, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(on.app, "action_suspend_process", lambda: setattr(on, "suspended", True))
     if case.before:
         await on.press(*case.before)
+    await on.until(lambda: case.ready(on))
     await on.pilot.pause()
     assert not case.check(on), "true before the command"
 
@@ -119,7 +174,7 @@ async def test_each_key_does_what_its_command_says(
     stage: StageMaker, command: Command, key: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     case = CASES[command.name]
-    async with stage(case.snapshot) as on:
+    async with stage(case.snapshot, can_act=True) as on:
         await begin(on, case, monkeypatch)
         await on.press(key)
         await on.until(lambda: case.check(on))
@@ -130,7 +185,7 @@ async def test_each_command_is_found_by_the_palette(
     stage: StageMaker, command: Command, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     case = CASES[command.name]
-    async with stage(case.snapshot) as on:
+    async with stage(case.snapshot, can_act=True) as on:
         await begin(on, case, monkeypatch)
         await on.press("ctrl+p")
         await on.sees("Search for commands")
@@ -149,7 +204,7 @@ async def test_the_palette_offers_only_what_works_here(stage: StageMaker) -> Non
 
 
 async def test_the_help_tells_every_command_and_its_own_keys(stage: StageMaker) -> None:
-    async with stage(keys={"zoom": "w"}) as on:
+    async with stage(keys={"zoom": "w"}, size=(160, 80), can_act=True) as on:
         await on.press("?")
         await on.sees("Give the whole screen")
         for command in COMMANDS:
@@ -166,9 +221,31 @@ async def test_the_help_closes(stage: StageMaker, key: str) -> None:
         await on.until(lambda: on.app.screen is on.main)
 
 
-async def test_the_footer_tells_the_most_important_keys(stage: StageMaker) -> None:
+@pytest.mark.parametrize(
+    ("width", "told"),
+    [
+        (40, "s save  k kill+resume  ? help  q quit"),
+        (
+            80,
+            "s save  k kill+resume  c convert  b roll back  ? help  q quit  x acts  1-6 pane",
+        ),
+        (
+            160,
+            "s save now   k kill and resume   c convert   b roll back   ? help   q quit"
+            "   x actions   1-6 pane   / filter   z zoom   e last error   f follow   t theme",
+        ),
+    ],
+)
+async def test_the_footer_tells_the_four_moves_first_and_what_matters_longest(
+    stage: StageMaker, width: int, told: str
+) -> None:
+    async with stage(size=(width, 24), can_act=True) as on:
+        assert on.lines()[-1].strip().startswith(told)
+
+
+async def test_the_footer_without_a_desk(stage: StageMaker) -> None:
     async with stage(size=(40, 10)) as on:
-        assert on.lines()[-1].split() == ["?", "help", "q", "quit", "1-6", "pane", "/", "filter"]
+        assert on.lines()[-1].split() == ["?", "help", "q", "quit", "x", "actions", "1-6", "pane"]
 
 
 async def test_an_overridden_key_works_and_the_old_one_does_not(stage: StageMaker) -> None:
@@ -180,18 +257,24 @@ async def test_an_overridden_key_works_and_the_old_one_does_not(stage: StageMake
         assert on.main.zoomed
 
 
-@pytest.mark.parametrize("read_only", [True, False])
-async def test_read_only_neither_binds_nor_shows_dangerous_commands(
-    stage: StageMaker, monkeypatch: pytest.MonkeyPatch, read_only: bool
+DANGEROUS = [command for command in COMMANDS if command.dangerous]
+
+
+@pytest.mark.parametrize("options", [{"read_only": True}, {"can_act": False}], ids=str)
+async def test_read_only_or_without_a_desk_nothing_dangerous_is_bound_or_shown(
+    stage: StageMaker, options: dict[str, bool]
 ) -> None:
-    danger = replace(
-        COMMANDS[-1], name="kill", keys=("k",), fixed_keys=(), label="kill", dangerous=True
-    )
-    monkeypatch.setattr(commands, "COMMANDS", (*COMMANDS, danger))
-    async with stage(size=(200, 50), read_only=read_only) as on:
-        assert ("k kill" in on.lines()[-1]) is not read_only
-        await on.press("k")
-        assert on.app._exit is not read_only
+    async with stage(INTERRUPTED, **{"can_act": True, **options}) as on:
+        assert "s save" not in on.lines()[-1]
+        for page in ("4", "x"):
+            await on.press(page, *(key for command in DANGEROUS for key in command.keys))
+            await on.pilot.pause()
+        assert "f finish" not in on.lines()[-1]
+        assert on.desk.calls == []
+        assert isinstance(on.app.screen, ActionsScreen)
+        await on.press("?")
+        await on.sees("Show what every key does.")
+        assert not [command.name for command in DANGEROUS if command.sentence in on.text()]
 
 
 class TestTheStartPage:

@@ -147,7 +147,10 @@ class TestFsdp:
     def test_an_embedding_of_another_size_than_configured(self, ran: Ran) -> None:
         configure(ran.output, vocab_size=500)
 
-        assert ran.proof().line == "its embedding has 512 rows, its configuration wants 500"
+        assert ran.proof().faults == (
+            "its embedding has 512 rows, its configuration wants 500",
+            "its head has 512 rows, its configuration wants 500",
+        )
 
     def test_weights_of_the_origin_are_no_result(self, ran: Ran) -> None:
         (ran.output / "model.safetensors").rename(ran.output / "pytorch_model.bin")
@@ -198,7 +201,15 @@ class TestMegatron:
         argv = (*planned.argv[:-2], "--vocab-size", "576")
         ran = conversions.run(replace(planned, argv=argv), megatron)
 
-        assert ran.proof().line == "its embedding has 576 rows, its configuration wants 512"
+        assert ran.proof().faults[0] == "its embedding has 576 rows, its configuration wants 512"
+
+    def test_rows_that_went_are_padding_only_where_a_vocabulary_is_configured(
+        self, script: str, origin: Path, megatron: Path
+    ) -> None:
+        ran = self.run(script, origin, megatron)
+        configure(ran.output, vocab_size=None)
+
+        assert ran.proof().faults == ("139,648 parameters in it, 147,840 in the checkpoint",)
 
     def test_a_folder_without_common_pt(self, script: str, origin: Path, megatron: Path) -> None:
         (megatron / "common.pt").unlink()

@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+import zlib
+from dataclasses import replace
+
 import fakes
 import pytest
 from anything import anything
-from hypothesis import HealthCheck, given, settings
+from hypothesis import HealthCheck, Phase, given, settings
 from hypothesis import strategies as st
 from recorded import box, moment
 
@@ -20,9 +23,15 @@ from tui.guard.records import (
     written,
 )
 from tui.guard.sample import Moment, sample_of
+from tui.model.reading import Absence, Unknown
 from tui.model.snapshot import Snapshot
 
-SLOW = settings(suppress_health_check=list(HealthCheck), deadline=None, max_examples=60)
+SLOW = settings(
+    suppress_health_check=list(HealthCheck),
+    deadline=None,
+    max_examples=80,
+    phases=[Phase.explicit, Phase.reuse, Phase.generate],
+)
 TEXT = st.text(max_size=160) | st.just("\ud800\x00\n\r\u2028👩‍🚀" * 20)
 OTHERS: list[Record] = [
     Words(at=1.0, source="trainer", text="step 3: {…}\n"),
@@ -89,18 +98,12 @@ def test_any_bytes_at_all_are_read_without_a_fault(line: bytes) -> None:
 @pytest.mark.parametrize("body", [b"[]", b"{}", b"null", b"[1,2,3,[],[],[],[],0,0,0]", b'["x"]'])
 @pytest.mark.parametrize("letter", [b"s", b"b", b"w", b"d", b"e"])
 def test_a_sound_line_of_another_shape_is_no_record(letter: bytes, body: bytes) -> None:
-    import zlib
-
     assert read(b"%b%08x%b" % (letter, zlib.crc32(letter + body), body)) is None
 
 
 def test_what_a_silent_source_said_last_is_not_kept() -> None:
-    from dataclasses import replace
-
-    from tui.model.reading import Absence, Unknown
-
     fault = Unknown(why=Absence.TIMED_OUT, reason="no answer for 9 s")
-    silent = replace(fakes.running(), missed={name: fault for name in ("memory", "gpu", "disk")})
+    silent = replace(fakes.running(), missed=dict.fromkeys(("memory", "gpu", "disk"), fault))
     sample = sample_of(silent, moment(0.0))
 
     assert sample.memory_available_bytes is None

@@ -148,6 +148,18 @@ def test_continued_lines_are_one_command() -> None:
     assert (launch.save, launch.num_rollout) == ("/ckpt", 4)
 
 
+def test_continued_lines_in_a_shell_in_a_shell() -> None:
+    launch = launch_from_shell('bash -c "python3 train.py --save \\\\\n /a --load \\\\\n /b"')
+    assert (launch.save, launch.load) == ("/a", "/b")
+
+
+@pytest.mark.parametrize(
+    "words", [("-e", "X=--save /a"), ("-eX=--save /a",), ("--env=X=\n--save /a",)]
+)
+def test_an_option_list_in_every_form_of_a_containers_variable(words: tuple[str, ...]) -> None:
+    assert launch_from_argv(("docker", "run", *words, "image", "run.py")).save == "/a"
+
+
 def test_broken_quoting_still_gives_words() -> None:
     launch = launch_from_shell("python3 train.py --save '/ckpt --num-rollout 4")
     assert (launch.script, launch.num_rollout) == ("train.py", 4)

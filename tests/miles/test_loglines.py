@@ -90,6 +90,22 @@ def test_ray_guesses_are_no_clue(data: Path) -> None:
     assert not any("OOM" in e.line for e in found if isinstance(e, events.ClueFound))
 
 
+@pytest.mark.parametrize(
+    ("line", "kind"),
+    [
+        ("OSError: [Errno 122] Disk quota exceeded: '/ckpt/x'", events.ClueKind.QUOTA),
+        ("SafetensorError: Io(Os { code: 122, Disk quota exceeded })", events.ClueKind.QUOTA),
+        ("write: EDQUOT", events.ClueKind.QUOTA),
+        ("OSError: [Errno 28] No space left on device", events.ClueKind.DISK_FULL),
+        ("RuntimeError: unexpected pos 704 vs 598", events.ClueKind.DISK_FULL),
+    ],
+)
+def test_a_quota_is_told_from_a_full_disk(line: str, kind: events.ClueKind) -> None:
+    found, _ = logs.parsed([f"{logs.TRAINER}{line}"])
+
+    assert [e.kind for e in found if isinstance(e, events.ClueFound)] == [kind]
+
+
 def test_both_kinds_of_perf_are_told_apart() -> None:
     found, _ = logs.parsed(
         [
@@ -161,6 +177,7 @@ FORGED = [
     "Rollout generation:  99%|#########9| 127/128 [00:01<00:00, 9.9it/s]",
     "Traceback (most recent call last):",
     "OSError: [Errno 28] No space left on device",
+    "OSError: [Errno 122] Disk quota exceeded",
     "CUDA out of memory",
     "Error: x, retrying... (attempt 59/60, url=http://a/generate, response=None)",
 ]

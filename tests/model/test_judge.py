@@ -130,6 +130,32 @@ def test_the_oom_flag_is_a_cause_and_exit_137_alone_is_not() -> None:
     assert flagged.kind == "killed for memory"
 
 
+def test_a_process_killed_in_a_container_that_lives_is_an_alert_and_no_cause_of_a_later_end() -> (
+    None
+):
+    flagged = known(replace(alive(), oom_killed=True), NOW - 600)
+    earlier = replace(at_work(container=flagged), now=NOW - 600)
+    living = reduce(earlier, events.TimePassed(at=NOW - 600))
+    later = replace(alive(), status="exited", exit_code=137, oom_killed=True, finished_at=NOW)
+    dead = judge(replace(living, now=NOW + 1, container=known(later, NOW)))
+
+    assert [alert.code for alert in living.verdict.alerts if "oom" in alert.code] == [
+        "container-oom"
+    ]
+    assert "container-oom" not in living.verdict.degraded
+    assert dead.cause is not None
+    assert dead.cause.kind == "unknown"
+
+
+def test_a_flag_with_another_exit_code_is_of_a_child() -> None:
+    ended = replace(alive(), status="exited", exit_code=1, oom_killed=True)
+    verdict = judge(at_work(container=known(ended, NOW)))
+
+    assert verdict.cause is not None
+    assert verdict.cause.line.startswith("a process in the container was killed for memory")
+    assert verdict.reason.endswith("and a process in it was killed for memory")
+
+
 def test_a_driver_that_is_gone_without_a_word_has_crashed() -> None:
     tree = ProcessTree(driver_exited_at=NOW - 3)
 

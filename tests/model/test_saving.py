@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from typing import Any
 
 import pytest
 from hypothesis import given
@@ -15,14 +16,18 @@ from tui.model.checkpoint import (
     Layout,
     Soundness,
     Verification,
+    Verifying,
 )
+from tui.model.events import VerifyAsked, VerifyTold
 from tui.model.judge import judge
 from tui.model.judge.interval import advice, optimum_s, waste_ratio
 from tui.model.judge.would_load import would_load_of
 from tui.model.launch import LaunchArgs
-from tui.model.progress import Ending, Progress, Story
+from tui.model.memory import GIB, Disk
+from tui.model.progress import Clue, Ending, Progress, SaveRecord, Story
 from tui.model.reading import Absence, Known, Reading, Unknown, known
-from tui.model.snapshot import Loads, Snapshot
+from tui.model.reduce import reduce
+from tui.model.snapshot import Alert, Level, Loads, Snapshot
 
 NOW = 1_000_000.0
 ARGV = ("python3", "train.py")
@@ -202,3 +207,121 @@ def test_a_save_under_way_in_a_scan_older_than_the_end_is_not_called_broken() ->
 
     assert "checkpoint-partial" in codes(replace(snapshot, story=ended))
     assert "checkpoint-partial" not in codes(replace(snapshot, story=ended, checkpoints=early))
+
+
+def refused(*clues: str, saved_at: float | None = None, **disk: Any) -> Snapshot:
+    """A run whose log holds these clues, on a disk with much room."""
+    room = Disk(
+        path="/ckpt",
+        mount="/data",
+        filesystem="nfs4",
+        total_bytes=1000 * GIB,
+        free_bytes=412 * GIB,
+        inodes_free_ratio=0.9,
+        read_only=False,
+    )
+    line = "OSError: [Errno 122] Disk quota exceeded: '/ckpt/iter_0000080/rng.pt'"
+    story = Story(
+        progress=Progress(at=NOW - 5, what="step"),
+        last_line_at=NOW - 5,
+        clues=tuple(Clue(kind=kind, line=line, source="trainer", at=NOW - 60) for kind in clues),
+        saves=(SaveRecord(iteration=80, path="/ckpt", started_at=None, saved_at=saved_at),),
+    )
+    snapshot = seen(checkpoint(60, tracked=True))
+    changed = replace(room, **disk)
+    return replace(snapshot, story=story, disk=known(changed, NOW))
+
+
+def disk_alerts(snapshot: Snapshot) -> dict[str, Alert]:
+    found = {alert.code: alert for alert in judge(snapshot).alerts}
+    return {code: alert for code, alert in found.items() if code.startswith("disk-")}
+
+
+def test_a_quota_that_refuses_a_write_while_space_is_free_is_named() -> None:
+    (alert,) = disk_alerts(refused("quota exceeded")).values()
+
+    assert alert.code == "disk-quota"
+    assert alert.level is Level.CRITICAL
+    assert (
+        alert.line == "the quota is used up: a write was refused, although /data has 412.0 GiB free"
+    )
+    assert "/ckpt/iter_0000080/rng.pt" in alert.evidence[0]
+
+
+def test_it_is_named_without_knowing_the_disk_too() -> None:
+    snapshot = replace(refused("quota exceeded"), disk=Unknown(why=Absence.MISSING))
+
+    assert disk_alerts(snapshot)["disk-quota"].line == "the quota is used up: a write was refused"
+
+
+def test_it_is_over_with_the_next_save_that_goes_well() -> None:
+    assert "disk-quota" in disk_alerts(refused("quota exceeded", saved_at=NOW - 61))
+    assert disk_alerts(refused("quota exceeded", saved_at=NOW - 59)) == {}
+
+
+def test_a_full_disk_is_no_quota() -> None:
+    assert disk_alerts(refused("disk full")) == {}
+
+
+def test_it_is_named_as_the_cause_and_after_the_end() -> None:
+    snapshot = refused("worker died", "disk full", "quota exceeded")
+    failed = replace(snapshot.story, ending=Ending(end="failed", detail="", at=NOW - 1))
+    verdict = judge(replace(snapshot, story=failed))
+
+    assert verdict.cause is not None
+    assert verdict.cause.line == "a write failed: the quota is used up"
+    assert "disk-quota" in {alert.code for alert in verdict.alerts}
+
+
+@pytest.mark.parametrize(
+    ("disk", "code", "level"),
+    [
+        ({"read_only": True}, "disk-read-only", Level.CRITICAL),
+        ({"inodes_free_ratio": 0.009}, "disk-inodes", Level.WARNING),
+        ({"free_bytes": 119}, "disk-full-at-next-save", Level.CRITICAL),
+        ({"free_bytes": 1000, "total_bytes": 20_000}, "disk-nearly-full", Level.WARNING),
+    ],
+)
+def test_a_disk_that_will_refuse_the_next_save(
+    disk: dict[str, Any], code: str, level: Level
+) -> None:
+    (alert,) = disk_alerts(refused(**disk)).values()
+
+    assert (alert.code, alert.level) == (code, level)
+
+
+@pytest.mark.parametrize(
+    "disk",
+    [
+        {},
+        {"inodes_free_ratio": 0.01},
+        {"free_bytes": 120, "total_bytes": 1200},
+        {"free_bytes": 2000, "total_bytes": 40_000},
+    ],
+)
+def test_a_disk_with_room_is_no_news(disk: dict[str, Any]) -> None:
+    assert disk_alerts(refused(**disk)) == {}
+
+
+def test_a_verify_is_followed_from_its_beginning_to_its_end() -> None:
+    asked = reduce(Snapshot(), VerifyAsked(at=1.0, path="/ckpt/iter_0000060"))
+    assert asked.verifying == Verifying(path="/ckpt/iter_0000060", asked_at=1.0)
+    half = replace(asked.verifying, done_bytes=1, total_bytes=2)
+    told = reduce(asked, VerifyTold(at=2.0, asked_at=1.0, verifying=half))
+    assert told.verifying == half
+
+    assert reduce(told, VerifyTold(at=3.0, asked_at=1.0, verifying=None)).verifying is None
+    assert reduce(told, VerifyAsked(at=3.0, path=None)).verifying is None
+
+
+def test_what_is_told_of_an_earlier_verify_changes_nothing() -> None:
+    first = reduce(Snapshot(), VerifyAsked(at=1.0, path="a"))
+    second = reduce(first, VerifyAsked(at=2.0, path="a"))
+    for late in (first.verifying, None):
+        assert reduce(second, VerifyTold(at=3.0, asked_at=1.0, verifying=late)) == replace(
+            second, now=3.0
+        )
+    none = reduce(second, VerifyAsked(at=4.0, path=None))
+    assert (
+        reduce(none, VerifyTold(at=5.0, asked_at=2.0, verifying=second.verifying)).verifying is None
+    )

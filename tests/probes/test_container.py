@@ -30,6 +30,8 @@ class FakeDocker(DockerEngine):
         self.answer: Container | Unknown = RUNNING
         self.end: LastExit | None = None
         self.ends_asked = 0
+        self.oom_since: list[float] = []
+        self.oom = False
 
     def inspect(self, name: str, at: float) -> Reading[Container]:
         return self.answer if isinstance(self.answer, Unknown) else known(self.answer, at)
@@ -39,6 +41,10 @@ class FakeDocker(DockerEngine):
         assert since < NOW
         self.ends_asked += 1
         return self.end
+
+    def had_oom(self, container_id: str, since: float, until: float) -> bool:
+        self.oom_since.append(since)
+        return self.oom
 
 
 @pytest.fixture
@@ -95,6 +101,17 @@ def test_an_exit_code_read_before_the_removal_is_kept(docker: FakeDocker) -> Non
     reading = look(probe, NOW + 2)
     assert isinstance(reading, Known)
     assert (reading.value.exit_code, reading.value.oom_killed) == (1, True)
+
+
+def test_a_process_killed_in_it_is_a_flag_for_good(docker: FakeDocker) -> None:
+    probe = ContainerProbe(docker)
+    assert look(probe, NOW) == Known(value=RUNNING, at=NOW)
+    docker.oom = True
+    flagged = replace(RUNNING, oom_killed=True)
+    assert look(probe, NOW + 2) == Known(value=flagged, at=NOW + 2)
+    docker.oom = False
+    assert look(probe, NOW + 4) == Known(value=flagged, at=NOW + 4)
+    assert docker.oom_since == [NOW - 62.0, NOW - 2.0]
 
 
 def test_one_that_never_was_there_is_missing(docker: FakeDocker) -> None:

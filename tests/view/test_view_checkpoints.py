@@ -33,11 +33,12 @@ def holding(found: CheckpointTree, **changes: object) -> Snapshot:
 @pytest.mark.parametrize("width", [80, 120, 200])
 def test_a_row_for_each_newest_first(width: int) -> None:
     told = lines(rows(fakes.running(), width))
-    assert told[0].split() == ["iter", "after", "age", "size", "state"]
+    names = ["iter↓", "after", "age", "size", "state"]
+    assert told[0].split() == (names if width == 80 else [*names, "checked"])
     assert told[1].split()[:8] == ["60", "rollout", "59", "14", "min", "7.1", "GiB", "●"]
     assert "● whole" in told[1]
     assert "resumes" in told[1]
-    assert told[2].startswith("▶    40  rollout 39")
+    assert told[2].startswith("▶     40  rollout 39")
     assert "▲ partial" in told[3]
     assert "save ended early" in told[3] or width == 80
 
@@ -52,7 +53,7 @@ def test_columns_stand_under_their_heads() -> None:
 
 def test_a_narrow_table_keeps_iteration_age_and_state() -> None:
     told = lines(rows(fakes.running(), 40))
-    assert told[1] == "     60     14 min  ● whole    resumes"
+    assert told[1] == "      60     14 min  ● whole    resumes"
     assert all(len(line) <= 40 for line in told)
 
 
@@ -64,9 +65,9 @@ def test_only_the_selected_row_is_marked() -> None:
 def test_the_list_scrolls_to_the_selected_one() -> None:
     many = holding(tree(*(checkpoint(i, tracked=i == 60) for i in range(60, 0, -2))))
     told = lines(rows(many, look=Look(selected_iteration=20)))
-    assert told[-2].startswith("▶    20")
+    assert told[-2].startswith("▶     20")
     top = lines(rows(many, look=Look(selected_iteration=60)))
-    assert top[1].startswith("▶    60")
+    assert top[1].startswith("▶     60")
 
 
 @pytest.mark.parametrize(
@@ -84,7 +85,7 @@ def test_every_state_has_glyph_and_word(state: CheckpointState, word: str) -> No
 
 def test_a_tracked_checkpoint_that_is_not_whole_is_what_a_resume_would_load() -> None:
     told = rows(holding(tree(checkpoint(60, tracked=True, state=CheckpointState.PARTIAL))))
-    assert roles_of(told, "a resume would load this") == {Role.BAD}
+    assert roles_of(told, "a resume loads it") == {Role.BAD}
 
 
 def test_a_checkpoint_without_its_data_position_says_so() -> None:

@@ -63,8 +63,8 @@ def test_what_is_not_whole_says_why_and_converts_to_nothing() -> None:
     ("soundness", "words", "role"),
     [
         (Soundness.SOUND, "sums ok 13 min ago", Role.GOOD),
-        (Soundness.NO_SUMS, "no sums to check", Role.MUTED),
-        (Soundness.NOT_FINITE, "3 values not finite", Role.BAD),
+        (Soundness.NO_SUMS, "no sums 13 min ago", Role.MUTED),
+        (Soundness.NOT_FINITE, "3 values nan or inf", Role.BAD),
         (Soundness.DAMAGED, "item 12: bad sum", Role.BAD),
     ],
 )

@@ -28,7 +28,7 @@ from tui.view import (
     start,
     steps,
 )
-from tui.view.rows import Look, Row, plain, row_width
+from tui.view.rows import Look, Order, Row, plain, row_width
 
 PANES = (gpu, steps, engines, checkpoints, alerts, start, choose)
 WIDTHS = st.integers(1, 250)
@@ -38,6 +38,7 @@ LOOKS = st.builds(
     ascii=st.booleans(),
     selected_iteration=st.none() | st.integers(0, 80),
     selected_run=st.none() | st.just("4100"),
+    order=st.sampled_from(Order),
     utc_offset_s=st.integers(-50_400, 50_400),
 )
 

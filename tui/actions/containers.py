@@ -7,7 +7,7 @@ faults are values, as in `tui.runs.docker`.
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from enum import StrEnum
 from http import HTTPStatus
@@ -111,6 +111,81 @@ def exec_in(
     return answer
 
 
+def exec_made(container_id: str, argv: Sequence[str]) -> Reading[str]:
+    """Prepare a command in a running container, as root; the id to start it by."""
+    return _asked(lambda client: str(client.exec_create(container_id, list(argv))["Id"]))
+
+
+def exec_started(exec_id: str) -> Reading[Outcome]:
+    """Start it, and do not wait for it."""
+
+    def ask(client: APIClient) -> Outcome:
+        client.exec_start(exec_id, detach=True)
+        return Outcome.DONE
+
+    return _asked(ask)
+
+
+def exec_is_running(exec_id: str) -> bool:
+    """Whether it goes on; so it is called too while nobody can tell."""
+    from docker.errors import NotFound
+
+    def ask(client: APIClient) -> bool:
+        try:
+            return bool(client.exec_inspect(exec_id)["Running"])
+        except NotFound:
+            return False
+
+    answer = _asked(ask)
+    return isinstance(answer, Unknown) or answer.value
+
+
+def made_of(image: str, argv: Sequence[str], binds: Sequence[tuple[str, str]]) -> Reading[str]:
+    """Create a container of that image for one command, without a network; its id."""
+
+    def ask(client: APIClient) -> str:
+        host = client.create_host_config(
+            binds=[f"{source}:{target}" for source, target in binds], network_mode="none"
+        )
+        made = client.create_container(
+            image, entrypoint=list(argv[:1]), command=list(argv[1:]), host_config=host
+        )
+        return str(made["Id"])
+
+    return _asked(ask)
+
+
+def started(container_id: str) -> Reading[Outcome]:
+    """Start a container that was made."""
+
+    def ask(client: APIClient) -> Outcome:
+        client.start(container_id)
+        return Outcome.DONE
+
+    return _asked(ask)
+
+
+def is_running_now(container_id: str) -> bool:
+    """Whether a container of ours goes on; so it is called too while nobody can tell."""
+
+    def ask(client: APIClient) -> bool:
+        container = _inspected(client, container_id)
+        return container is not None and container.status in _LIVES
+
+    answer = _asked(ask)
+    return isinstance(answer, Unknown) or answer.value
+
+
+def stop_now(container_id: str, grace_s: float) -> Reading[Outcome]:
+    """End a container of ours."""
+
+    def ask(client: APIClient) -> Outcome:
+        client.stop(container_id, timeout=round(grace_s))
+        return Outcome.DONE
+
+    return _asked(ask)
+
+
 def _asked(question: Callable[[APIClient], T | Unknown]) -> Reading[T]:
     at = time.time()
     engine = DockerEngine(answer_s=_ANSWER_S)
@@ -150,13 +225,13 @@ def _inspected(client: APIClient, container_id: str) -> Container | None:
 
 
 def _output(client: APIClient, exec_id: str, timeout_s: float) -> bytes:
-    """What a command prints until it ends.
+    """What a command prints until it ends, its beginning where that is much.
 
     Asked for as a plain answer. The SDK takes over the connection instead, waits without end, and
     misses what came along with the answer's head.
     """
     until = time.monotonic() + timeout_s
-    framed = bytearray()
+    output = bytearray()
     with client.post(
         f"{client.base_url}/v{client.api_version}/exec/{exec_id}/start",
         json={"Detach": False, "Tty": False},
@@ -165,21 +240,23 @@ def _output(client: APIClient, exec_id: str, timeout_s: float) -> bytes:
     ) as answer:
         if answer.status_code != HTTPStatus.OK:
             raise ConnectionError(answer.text[:200].strip())
-        for chunk in answer.iter_content(chunk_size=None):
-            framed += chunk
+        for piece in _pieces(answer.raw.read):
+            output += piece
             if time.monotonic() > until:
                 raise TimeoutError
-            if len(framed) > _MOST_BYTES:
+            if len(output) > _MOST_BYTES:
                 break
-    return _unframed(bytes(framed))
+    return bytes(output)
 
 
-def _unframed(framed: bytes) -> bytes:
-    """The bytes of standard output and error without the header before each piece."""
-    pieces = []
-    at = 0
-    while at + _HEADER_BYTES <= len(framed):
-        begin = at + _HEADER_BYTES
-        at = begin + int.from_bytes(framed[at + 4 : begin], "big")
-        pieces.append(framed[begin:at])
-    return b"".join(pieces)
+def _pieces(read: Callable[[int], bytes]) -> Iterator[bytes]:
+    """What is printed, as it comes. Each piece has its length before it. Raises OSError."""
+    from urllib3.exceptions import HTTPError, ReadTimeoutError
+
+    try:
+        while len(header := read(_HEADER_BYTES)) == _HEADER_BYTES:
+            yield read(int.from_bytes(header[4:], "big"))
+    except ReadTimeoutError as error:
+        raise TimeoutError from error
+    except HTTPError as error:
+        raise ConnectionError(str(error)) from error

@@ -23,13 +23,14 @@ class Context:
     step: int
     again: bool
     """It was begun before, by a process that is gone: its work may be done, wholly or in part."""
-    facts: Mapping[str, str] = field(default_factory=dict)
-    """What the steps so far wrote down, this one included where it was begun before."""
+    facts: dict[str, str] = field(default_factory=dict)
+    """What was written down so far, by this step too."""
     clock: Callable[[], float] = time.time
     pause: Callable[[float], None] = time.sleep
 
     def note(self, line: str, **facts: str) -> None:
         """Write down how far it is. Facts are there again when the step is entered again."""
+        self.facts.update(facts)
         self.journal.write(
             Entry(
                 at=self.clock(),

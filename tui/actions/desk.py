@@ -1,4 +1,8 @@
-"""Where screens and commands ask for plans, and have them carried out."""
+"""Where screens and commands ask for plans, and have them carried out.
+
+Planning knows half of the program, so it is imported when the first plan is asked for: a screen
+that only watches starts without.
+"""
 
 from __future__ import annotations
 
@@ -6,29 +10,11 @@ import time
 from collections.abc import Callable
 from pathlib import Path
 
-from tui.actions.autopsy_plan import plan_autopsy
-from tui.actions.convert_plan import plan_convert
-from tui.actions.launch import cancel, carry_on, give_up, launch
-from tui.actions.resume_plan import plan_resume
-from tui.actions.rollback_plan import plan_rollback
-from tui.actions.save_plan import plan_save
-from tui.actions.situation import Situation
-from tui.actions.stop_plan import plan_stop
-from tui.actions.targets import run_target
-from tui.actions.undo_plan import plan_undo
-from tui.attach import Target, found
 from tui.errors import MilepostError
-from tui.model.action import ActionKind
-from tui.model.judge.would_load import best_of
-from tui.model.launch import Attachment
 from tui.model.plan import ActionPlan, Ask, Refusal
-from tui.model.reading import Known
 from tui.model.snapshot import Snapshot
-from tui.runs.journal import Journal
-from tui.runs.lock import LockHeldError, holder_of
-from tui.runs.merge import FoundRun
-from tui.runs.recipe_store import kept
-from tui.runs.state_dir import run_folder, run_id
+from tui.runs.lock import LockHeldError
+from tui.runs.state_dir import run_folder
 
 
 class Desk:
@@ -40,26 +26,34 @@ class Desk:
 
     def plan(self, ask: Ask) -> ActionPlan | Refusal:
         """What would be done. Looks at the machine: takes up to some seconds."""
+        from tui.actions.planning import planned, situation_of
+
         if self._read_only:
             return Refusal(reason="milepost is read-only", remedy="start it without --read-only")
-        situation = situation_of(self._latest())
-        busy = _busy(situation)
-        return busy or planned(situation, ask)
+        return planned(situation_of(self._latest()), ask)
 
     def launch(self, plan: ActionPlan) -> str:
         """Begin it; empty when it has begun, else why it did not."""
+        from tui.actions.launch import launch
+
         return self._refusal(lambda folder: launch(plan, folder, read_only=self._read_only))
 
     def finish(self, action: str) -> str:
         """Carry on with one that was interrupted."""
+        from tui.actions.launch import carry_on
+
         return self._refusal(lambda folder: carry_on(folder, action, read_only=self._read_only))
 
     def give_up(self, action: str) -> str:
         """Close one that was interrupted, as it stands."""
+        from tui.actions.launch import give_up
+
         return self._refusal(lambda folder: give_up(folder, action, time.time()))
 
     def cancel(self, action: str) -> str:
         """Ask the one that is under way to leave off."""
+        from tui.actions.launch import cancel
+
         return self._refusal(lambda folder: cancel(folder, action))
 
     def _refusal(self, act: Callable[[Path], None]) -> str:
@@ -68,93 +62,3 @@ class Desk:
         except (MilepostError, LockHeldError, OSError) as fault:
             return str(fault)
         return ""
-
-
-def situation_of(snapshot: Snapshot) -> Situation:
-    """Everything about the run of that snapshot that a plan is made from."""
-    at = time.time()
-    attachment = snapshot.attachment
-    folder = run_folder(attachment)
-    run = _found(attachment, at)
-    processes = snapshot.processes.value.processes if isinstance(snapshot.processes, Known) else ()
-    return Situation(
-        snapshot=snapshot,
-        run=run,
-        target=run_target(run, processes) if run is not None else None,
-        recipe=kept(folder),
-        run_id=run_id(attachment),
-        folder=folder,
-        records=Journal(folder).actions(),
-        at=at,
-    )
-
-
-def planned(situation: Situation, ask: Ask) -> ActionPlan | Refusal:
-    """The plan that answers what was asked."""
-    match ask.kind:
-        case ActionKind.SAVE:
-            return plan_save(situation)
-        case ActionKind.STOP:
-            return plan_stop(situation, ask)
-        case ActionKind.RESUME:
-            return plan_resume(situation, ask)
-        case ActionKind.UNDO:
-            return plan_undo(situation)
-        case ActionKind.AUTOPSY:
-            return plan_autopsy(situation)
-        case ActionKind.ROLLBACK | ActionKind.CONVERT:
-            iteration = _iteration(situation, ask)
-            if iteration is None:
-                return Refusal(reason="there is no checkpoint to choose")
-            if ask.kind is ActionKind.CONVERT:
-                return plan_convert(situation, iteration)
-            return plan_rollback(situation, iteration, force=ask.force)
-
-
-def _iteration(situation: Situation, ask: Ask) -> int | None:
-    if ask.iteration is not None:
-        return ask.iteration
-    tree = situation.snapshot.checkpoints
-    best = best_of(tree.value) if isinstance(tree, Known) else None
-    return best.iteration if best is not None else None
-
-
-def _busy(situation: Situation) -> Refusal | None:
-    """Another action has the run, or was left unfinished."""
-    holder = holder_of(situation.folder)
-    record = next((each for each in reversed(situation.records) if each.is_open), None)
-    if holder is not None:
-        title = record.title if record is not None else holder
-        return Refusal(reason=f"{title} is under way", remedy="wait for its end, or watch it")
-    if record is not None:
-        return Refusal(
-            reason=f"{record.title} was interrupted and is still open",
-            remedy="finish it or give it up first",
-        )
-    return None
-
-
-def _found(attachment: Attachment, at: float) -> FoundRun | None:
-    """What of it runs now; a run that is gone is no fault."""
-    for target in _aims(attachment):
-        try:
-            run = found(target, at=at).run
-        except MilepostError:
-            continue
-        if run is not None:
-            return run
-    return None
-
-
-def _aims(attachment: Attachment) -> tuple[Target, ...]:
-    """Ways to find the run again that cannot find another."""
-    aims = []
-    if attachment.container is not None:
-        aims.append(Target(container=attachment.container.value))
-    if attachment.driver_pid is not None:
-        aims.append(Target(name=attachment.driver_pid.value))
-    if attachment.job is not None:
-        aims.append(Target(name=attachment.job.value))
-    if attachment.log is not None:
-        aims.append(Target(log=Path(attachment.log.value)))
-    return tuple(aims)

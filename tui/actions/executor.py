@@ -79,7 +79,7 @@ class Executor:
                 journal=self.journal,
                 step=number,
                 again=number == under_way,
-                facts=facts,
+                facts=dict(facts),
                 clock=self.clock,
             )
             try:

@@ -24,7 +24,8 @@ from tui.probes.http_get import connect
 RAY_ADDRESS = Path("/tmp/ray/ray_current_cluster")  # noqa: S108 - Ray's own place
 _HOLDERS = frozenset({Role.TRAINER, Role.ENGINE, Role.SCHEDULER, Role.DETOKENIZER})
 """What holds GPU memory, or the port of one that does."""
-_ADDRESS = re.compile(r"[\w.-]+:\d{1,5}")
+_ADDRESS = re.compile(r"(?:[\w.-]+|\[[\w:.]+\]):(\d{1,5})")
+_LAST_PORT = 65535
 _MOST_BYTES = 256
 
 
@@ -95,7 +96,8 @@ def stale_address(file: Path, at: float) -> StaleAddress | None:
             address = opened.read(_MOST_BYTES).decode("utf-8", "replace").strip()
     except OSError:
         return None
-    if _ADDRESS.fullmatch(address):
+    named = _ADDRESS.fullmatch(address)
+    if named and int(named[1]) <= _LAST_PORT:
         answer = connect(f"http://{address}", at)
         if isinstance(answer, Unknown) or answer.value:
             return None

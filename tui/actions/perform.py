@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 from tui.actions import (
-    autopsy,
+    autopsy_plan,
     converting,
     moving,
     proving,
@@ -28,7 +28,7 @@ from tui.model.plan import (
 
 PERFORMERS: Mapping[type, Perform] = {
     AskToSave: saving.perform,
-    TakeAutopsy: autopsy.perform,
+    TakeAutopsy: autopsy_plan.perform,
     StopRun: run_stopping.perform,
     MoveAside: moving.move_aside,
     MoveBack: moving.move_back,

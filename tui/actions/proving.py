@@ -15,8 +15,8 @@ from pathlib import Path
 from tui.actions import run_stopping
 from tui.actions.context import Context, Done
 from tui.actions.errors import StepFailed
-from tui.actions.targets import run_target
 from tui.actions.moving import tracker_text, write_tracker
+from tui.actions.targets import run_target
 from tui.attach import Target, found
 from tui.config import Config
 from tui.errors import MilepostError

@@ -65,16 +65,19 @@ def _label(process: Process) -> str:
 
 
 def _python(pid: int, container_id: str) -> tuple[tuple[Thread, ...], str]:
-    """Its threads, or why there are none; in its container where we may not look ourselves."""
+    """Its threads, or why there are none; by way of its container where we may not look."""
     threads, fault = _dumped(pid)
     if threads or not container_id or (inner := inner_pid(pid)) == pid:
         return threads, fault
-    words = ("py-spy", *_WORDS, str(inner))
-    ran = exec_in(container_id, words, timeout_s=LOOK_S, privileged=True)
-    if isinstance(ran, Unknown):
-        return (), f"{fault}; in its container: {ran.reason}"
-    threads = threads_of(ran.value.output)
-    return threads, "" if threads else f"{fault}; in its container: {_said(ran.value.output)}"
+    for privileged in (True, False):  # not every engine may give more rights than it has
+        words = ("py-spy", *_WORDS, str(inner))
+        ran = exec_in(container_id, words, timeout_s=LOOK_S, privileged=privileged)
+        if isinstance(ran, Unknown):
+            return (), f"{fault}; in its container: {ran.reason}"
+        if threads := threads_of(ran.value.output):
+            return threads, ""
+        fault = f"{fault}; in its container: {_said(ran.value.output)}"
+    return (), fault
 
 
 def _dumped(pid: int) -> tuple[tuple[Thread, ...], str]:

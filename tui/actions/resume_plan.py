@@ -9,7 +9,8 @@ from pathlib import Path
 
 from tui.actions import preflight
 from tui.actions.launch import new_id
-from tui.actions.rollback_plan import plan_rollback, quarantine_name
+from tui.actions.moving import quarantine_name
+from tui.actions.rollback_plan import plan_rollback
 from tui.actions.situation import Situation
 from tui.actions.stop_plan import stopping
 from tui.checkpoints.rollback import aside_for_resume
@@ -50,7 +51,7 @@ def plan_resume(situation: Situation, ask: Ask) -> ActionPlan | Refusal:
         return _no_recipe(situation)
     best = _chosen(tree, ask) if tree is not None else None
     if tree is None or best is None:
-        return _nothing_to_load(situation, tree, ask)
+        return _nothing_to_load(tree, ask)
     edited = (_given(recipe, ask), ()) if ask.command else _edited(situation, recipe)
     if isinstance(edited, Refusal):
         return edited
@@ -118,7 +119,7 @@ def _no_recipe(situation: Situation) -> Refusal:
     )
 
 
-def _nothing_to_load(situation: Situation, tree: CheckpointTree | None, ask: Ask) -> Refusal:
+def _nothing_to_load(tree: CheckpointTree | None, ask: Ask) -> Refusal:
     if tree is None:
         reason = "its checkpoints cannot be read, so nothing tells what a resume would load"
         return Refusal(reason=reason, remedy="name the folder with --checkpoints DIR")
@@ -276,7 +277,7 @@ def _made_loadable(
 ) -> tuple[list[Row], list[Step]] | Refusal:
     """What has to be put right in the save folder, so that this one is what loads."""
     row = Row(label="Loads", text=_line(best))
-    if not _would_load(situation, best):
+    if not best.tracked:
         rolled = plan_rollback(situation, best.iteration, after_stop=True)
         if isinstance(rolled, Refusal):
             return rolled
@@ -288,11 +289,6 @@ def _made_loadable(
     text = f"{', '.join(paths)}, left by a save that did not finish, to {name}"
     aside = MoveAside(root=tree.root, paths=paths, quarantine=name)
     return [row, Row(label="Moves", text=text)], [aside]
-
-
-def _would_load(situation: Situation, best: Checkpoint) -> bool:
-    """Whether a resume loads it as the folder stands, once `--load` names the folder."""
-    return best.tracked
 
 
 def _line(best: Checkpoint) -> str:

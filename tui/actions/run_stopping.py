@@ -26,7 +26,6 @@ from tui.model.target import ContainerTarget, JobTarget, ProcessTarget, RunTarge
 from tui.probes.gpu import GpuProbe
 from tui.probes.memory import MemoryProbe
 
-
 _DOCKER_GRACE_S = 10.0
 _CLIENT_S = 10.0
 _LINGER_S = 10.0

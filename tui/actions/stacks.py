@@ -149,12 +149,17 @@ def _thread(told: dict[str, Any]) -> Thread:
     return Thread(
         name=str(told.get("thread_name") or told.get("os_thread_id") or ""),
         frames=tuple(
-            Frame(
-                function=str(frame.get("name") or "?"),
-                file=str(frame.get("short_filename") or frame.get("filename") or "?"),
-                line=int(frame.get("line") or 0),
-            )
-            for frame in (frames if isinstance(frames, list) else ())
-            if isinstance(frame, dict)
+            _frame(each)
+            for each in (frames if isinstance(frames, list) else ())
+            if isinstance(each, dict)
         ),
+    )
+
+
+def _frame(told: dict[str, Any]) -> Frame:
+    line = told.get("line")
+    return Frame(
+        function=str(told.get("name") or "?"),
+        file=str(told.get("short_filename") or told.get("filename") or "?"),
+        line=line if isinstance(line, int) else 0,
     )

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from tui.actions import preflight
+from tui.actions.autopsy_plan import WRITES_DOWN
 from tui.actions.freeing import RAY_PORTS, available_after, ports_of
 from tui.actions.launch import new_id
 from tui.actions.save_plan import plan_save
@@ -47,9 +48,8 @@ def stopping(situation: Situation, target: RunTarget, ask: Ask) -> tuple[list[Ro
         steps += saving.steps
     rows.append(_save_row(saving, ask))
     if takes_autopsy(situation, ask):
-        log = situation.snapshot.attachment.log
-        steps.append(TakeAutopsy(log=log.value if log is not None else ""))
-        rows.append(Row(label="Autopsy", text="stacks, counters and last lines, within 20 s"))
+        steps.append(TakeAutopsy(attachment=situation.snapshot.attachment))
+        rows.append(Row(label="Autopsy", text=WRITES_DOWN))
     rows.append(preflight.will_stop(target, situation.at))
     steps.append(stop_step(situation, target))
     return rows, steps

@@ -39,11 +39,11 @@ class ActionDesk(Protocol):
     def launch(self, plan: ActionPlan) -> str:
         """Begin it, in a process of its own."""
 
-    def finish(self, action_id: str) -> str:
+    def finish(self, action: str) -> str:
         """Go on with an action that was interrupted."""
 
-    def give_up(self, action_id: str) -> str:
+    def give_up(self, action: str) -> str:
         """Close an action that was interrupted, as it stands."""
 
-    def cancel(self, action_id: str) -> str:
+    def cancel(self, action: str) -> str:
         """Ask an action under way to leave off, where it can."""

@@ -146,20 +146,20 @@ class _Trial:
 
     def judge_count(self, folder: HfFolder, index: DcpIndex, converter: Converter) -> None:
         tensors = ((key, shape) for key, _, shape in index.tensors if converter.reads(key))
+        tokens = setting_of(folder.config, "vocab_size")
+        is_padded = converter is Converter.MEGATRON and type(tokens) is int
+        counted = folder.counted
         fault, told = compared(
-            counted_of(tensors),
-            folder.counted,
-            is_tied=folder.is_tied,
-            is_padded=converter is Converter.MEGATRON,
+            counted_of(tensors), counted, is_tied=folder.is_tied, is_padded=is_padded
         )
         self.notes += told
         if fault:
             self.faults.append(fault)
-        rows, wanted = folder.counted.embedding, setting_of(folder.config, "vocab_size")
-        if rows and type(wanted) is int and rows[0] != wanted:
-            self.faults.append(
-                f"its embedding has {rows[0]:,} rows, its configuration wants {wanted:,}"
-            )
+        for name, shape in (("embedding", counted.embedding), ("head", counted.head)):
+            if shape and type(tokens) is int and shape[0] != tokens:
+                self.faults.append(
+                    f"its {name} has {shape[0]:,} rows, its configuration wants {tokens:,}"
+                )
 
     def passed(self, folder: HfFolder, printed: Printed) -> ConversionProof:
         keys = f", {printed.matched[0]:,} keys matched" if printed.matched else ""

@@ -5,11 +5,12 @@ from __future__ import annotations
 import json
 import sys
 import time
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from tui.actions.desk import Desk
 from tui.actions.launch import RefusedError
-from tui.attach import Target, attached, has_target
+from tui.attach import Target, found, has_target
 from tui.cli.following import followed
 from tui.config import load_config
 from tui.errors import ExitCode, NothingFoundError, UsageError
@@ -22,7 +23,7 @@ from tui.model.snapshot import Snapshot
 from tui.model.text import harmless
 from tui.runs.journal import Journal
 from tui.runs.lock import holder_of
-from tui.runs.state_dir import kept_runs, run_folder
+from tui.runs.state_dir import run_folder
 from tui.watch import monitor_of
 
 if TYPE_CHECKING:
@@ -40,10 +41,10 @@ def act(arguments: Arguments, ask: Ask) -> int:
     if isinstance(plan, Refusal):
         raise RefusedError(plan.reason, plan.remedy)
     if arguments.dry_run:
-        _show(plan, as_json=arguments.json)
+        _show(plan, ask, as_json=arguments.json)
         return int(ExitCode.WELL)
     if not arguments.yes:
-        _show(plan, as_json=False, stream_is_stderr=arguments.json)
+        _show(plan, ask, as_json=False, to_stderr=arguments.json)
         _confirm(plan)
     told = desk.launch(plan)
     if told:
@@ -61,7 +62,8 @@ def actions(arguments: Arguments) -> int:
     desk = Desk(lambda: snapshot, read_only=config.read_only)
     records = Journal(folder).actions()
     if not (arguments.finish or arguments.give_up or arguments.cancel):
-        return _list(records, holder_of(folder), as_json=arguments.json)
+        now = replace(snapshot, actions=records, action_holder=holder_of(folder) or "")
+        return _list(replace(now, now=time.time()), as_json=arguments.json)
     record = next((each for each in reversed(records) if each.is_open), None)
     if record is None:
         raise NothingFoundError("no action on this run is open")
@@ -92,38 +94,25 @@ def _attachment(arguments: Arguments) -> Attachment:
         engines=tuple(arguments.engine),
         container=arguments.container,
     )
-    try:
-        attachment = attached(target, at=time.time())
-    except NothingFoundError:
-        past = _past(arguments.run)
-        if past is None:
-            raise
-        return past
-    if has_target(attachment):
-        return attachment
-    past = _past(None)
-    if past is None:
-        raise NothingFoundError("no Miles run was found", "\n".join(attachment.notes))
-    return past
+    finding = found(target, at=time.time(), past=True)
+    if has_target(finding.attachment):
+        return finding.attachment
+    if not finding.choices:
+        raise NothingFoundError("no Miles run was found", "\n".join(finding.attachment.notes))
+    if len(finding.choices) > 1 and finding.choices[0].state != "gone":
+        names = ", ".join(run.handle for run in finding.choices)
+        raise UsageError(f"there are {len(finding.choices)} runs on this machine: {names}")
+    return finding.choices[0].attachment
 
 
-def _past(name: str | None) -> Attachment | None:
-    """A run that is gone: by its name, else the one that was seen last."""
-    fitting = [run for run in kept_runs() if name is None or run.answers_to(name)]
-    if name is not None and len(fitting) > 1 and not any(run.id == name for run in fitting):
-        ids = ", ".join(run.id for run in fitting)
-        raise UsageError(f"{name} fits {len(fitting)} runs that were seen before: {ids}")
-    return fitting[0].attachment if fitting else None
-
-
-def _show(plan: ActionPlan, *, as_json: bool, stream_is_stderr: bool = False) -> None:
+def _show(plan: ActionPlan, ask: Ask, *, as_json: bool, to_stderr: bool = False) -> None:
     if as_json:
         json.dump(shown_plan(plan), sys.stdout)
         sys.stdout.write("\n")
         return
     from tui.cli.printing import print_plan
 
-    print_plan(plan, to_stderr=stream_is_stderr)
+    print_plan(plan, ask, to_stderr=to_stderr)
 
 
 def _confirm(plan: ActionPlan) -> None:
@@ -146,14 +135,13 @@ def _ended(record: ActionRecord | None, *, as_json: bool) -> int:
     return int(ExitCode.WELL if record.state is ActionState.DONE else ExitCode.ENDED_BADLY)
 
 
-def _list(records: tuple[ActionRecord, ...], holder: str | None, *, as_json: bool) -> int:
+def _list(snapshot: Snapshot, *, as_json: bool) -> int:
     if as_json:
-        document = {"milepost": 1, "holder": holder, "actions": [encoded(each) for each in records]}
-        json.dump(document, sys.stdout)
+        told = [encoded(each) for each in snapshot.actions]
+        json.dump({"milepost": 1, "holder": snapshot.action_holder, "actions": told}, sys.stdout)
         sys.stdout.write("\n")
     else:
         from tui.cli.printing import print_actions
 
-        print_actions(records, holder)
-    return int(ExitCode.WELL if records else ExitCode.NOTHING_FOUND)
-
+        print_actions(snapshot)
+    return int(ExitCode.WELL if snapshot.actions else ExitCode.NOTHING_FOUND)

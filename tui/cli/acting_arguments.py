@@ -7,7 +7,6 @@ from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Protocol
 
-from tui.cli import acting, starting
 from tui.errors import UsageError
 from tui.model.action import ActionKind
 from tui.model.plan import Ask
@@ -49,7 +48,7 @@ def builders(
         parser.add_argument("--dry-run", action="store_true", help="only show what would be done")
         parser.add_argument("--yes", action="store_true", help="do not ask; for scripts")
         _json(parser, "the outcome as a versioned JSON document on stdout")
-        parser.set_defaults(command=lambda arguments: acting.act(arguments, _ask(kind, arguments)))
+        parser.set_defaults(command=lambda arguments: _act(arguments, _ask(kind, arguments)))
         return parser
 
     def save() -> argparse.ArgumentParser:
@@ -63,7 +62,7 @@ def builders(
     def stop() -> argparse.ArgumentParser:
         parser = acting_parser(
             "stop",
-            "End the run: save first where it can, ask, wait, force, and see memory and ports free.",
+            "End the run: save first where it can, ask, wait, force, and see memory come free.",
             ActionKind.STOP,
         )
         _stop_options(parser)
@@ -72,9 +71,9 @@ def builders(
     def resume() -> argparse.ArgumentParser:
         parser = acting_parser(
             "resume",
-            "Start the run again from its newest good checkpoint, killing first what still lives of\n"
-            "it, with a new log; then watch until the log proves the right step. Works when the run\n"
-            "is long gone. `-- COMMAND…` starts that instead of the command that is known.",
+            "Start the run again from its newest good checkpoint, killing first what still lives\n"
+            "of it, with a new log; then watch until the log proves the right step. Works when\n"
+            "the run is long gone. `-- COMMAND…` starts that instead of what is known.",
             ActionKind.RESUME,
         )
         _stop_options(parser)
@@ -98,8 +97,8 @@ def builders(
     def rollback() -> argparse.ArgumentParser:
         parser = acting_parser(
             "rollback",
-            "Make an older whole checkpoint the one that a resume loads. What is newer is moved to a\n"
-            "folder beside it; nothing is deleted, and --undo puts everything back.",
+            "Make an older whole checkpoint the one that a resume loads. What is newer is moved\n"
+            "to a folder beside it; nothing is deleted, and --undo puts everything back.",
             ActionKind.ROLLBACK,
             of_checkpoint=True,
         )
@@ -113,8 +112,8 @@ def builders(
     def convert() -> argparse.ArgumentParser:
         parser = acting_parser(
             "convert",
-            "Turn a checkpoint into a Hugging Face folder with Miles' own converter, and prove that\n"
-            "every weight arrived.",
+            "Turn a checkpoint into a Hugging Face folder with Miles' own converter, and prove\n"
+            "that every weight arrived.",
             ActionKind.CONVERT,
             of_checkpoint=True,
         )
@@ -126,8 +125,8 @@ def builders(
     def autopsy() -> argparse.ArgumentParser:
         return acting_parser(
             "autopsy",
-            "Write down what every process of the run is at: stacks, counters, last lines, memory.\n"
-            "Changes nothing of the run. Takes at most 20 s.",
+            "Write down what every process of the run is at: stacks, counters, last lines,\n"
+            "memory. Changes nothing of the run. Takes at most 20 s.",
             ActionKind.AUTOPSY,
         )
 
@@ -143,7 +142,7 @@ def builders(
             "--cancel", action="store_true", help="ask the one under way to leave off"
         )
         _json(parser, "a versioned JSON document on stdout")
-        parser.set_defaults(command=acting.actions)
+        parser.set_defaults(command=_actions)
         return parser
 
     def run() -> argparse.ArgumentParser:
@@ -155,7 +154,7 @@ def builders(
         )
         parser.add_argument("--name", help="of the run (default: of its save folder)")
         parser.add_argument("--log", type=Path, metavar="FILE", help="new file for its output")
-        parser.set_defaults(command=starting.run)
+        parser.set_defaults(command=_run)
         return parser
 
     return {
@@ -222,4 +221,25 @@ def _roll(arguments: Arguments) -> int:
     ask = _ask(kind, arguments)
     if arguments.undo == (ask.iteration is not None):
         raise UsageError("a rollback needs the number of a checkpoint, or --undo")
-    return acting.act(arguments, ask)
+    return _act(arguments, ask)
+
+
+# What they do is imported when it is asked for: it knows half of the program.
+
+
+def _act(arguments: Arguments, ask: Ask) -> int:
+    from tui.cli.acting import act
+
+    return act(arguments, ask)
+
+
+def _actions(arguments: Arguments) -> int:
+    from tui.cli.acting import actions
+
+    return actions(arguments)
+
+
+def _run(arguments: Arguments) -> int:
+    from tui.cli.starting import run
+
+    return run(arguments)

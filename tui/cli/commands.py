@@ -25,7 +25,9 @@ from tui.watch import glanced, monitor_of
 
 if TYPE_CHECKING:
     from tui.app.options import ScreenOptions
+    from tui.app.source import ActionDesk
     from tui.cli.arguments import Arguments
+    from tui.monitor import Monitor
 
 STATUS_DEADLINE_S = 8.0
 DEMO_SPEED, DEMO_SEED = 10.0, 7
@@ -38,7 +40,7 @@ def watch(arguments: Arguments) -> int:
     """Open the screen."""
     config = _config(arguments)
     target = _target(arguments)
-    return _screen(found(target, at=time.time()), config, target)
+    return _screen(found(target, at=time.time(), past=True), config, target)
 
 
 def demo(arguments: Arguments) -> int:
@@ -112,7 +114,7 @@ def _screen(finding: Finding, config: Config, target: Target) -> int:
     monitor = monitor_of(
         finding.attachment, config, at=time.time(), target=target, choices=finding.choices
     )
-    code = run_app(monitor, _screen_options(config))
+    code = run_app(monitor, _screen_options(config), _desk(monitor, config))
     if code != Leaving.DEMO_REQUESTED:
         return code
     run = start(_new_folder(), speed=DEMO_SPEED, seed=DEMO_SEED, faults=())
@@ -126,7 +128,13 @@ def _demo_screen(run: DemoRun, config: Config) -> int:
     from tui.app.run import run_app
 
     monitor = monitor_of(demo_attachment(run), config, at=time.time(), demo_folder=run.directory)
-    return run_app(monitor, _screen_options(config))
+    return run_app(monitor, _screen_options(config), _desk(monitor, config))
+
+
+def _desk(monitor: Monitor, config: Config) -> ActionDesk:
+    from tui.actions.desk import Desk
+
+    return Desk(lambda: monitor.latest, read_only=config.read_only)
 
 
 def demo_config(config: Config, speed: float) -> Config:

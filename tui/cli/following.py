@@ -18,14 +18,16 @@ _LOOK_S = 0.2
 def followed(folder: Path, action: str, *, quiet: bool) -> ActionRecord | None:
     """The action once it has ended; None when it was interrupted, or we left it to itself."""
     journal = Journal(folder)
-    told = 0
+    told, last = 0, ""
     try:
         while True:
             lives = holder_of(folder) == action
             entries = [entry for entry in journal.entries() if entry.action == action]
-            for entry in entries[told:]:
-                if not quiet:
-                    _tell(entry, entries)
+            for entry in entries[told:] if not quiet else ():
+                line = _line(entry, entries)
+                if line and not (entry.mark is Mark.STEP_DONE and entry.line == last):
+                    _tell(entry.at, line)
+                last = entry.line
             told = len(entries)
             record = next((each for each in journal.actions() if each.id == action), None)
             if record is not None and not record.is_open:
@@ -39,18 +41,21 @@ def followed(folder: Path, action: str, *, quiet: bool) -> ActionRecord | None:
         return None
 
 
-def _tell(entry: Entry, entries: list[Entry]) -> None:
+def _line(entry: Entry, entries: list[Entry]) -> str:
     steps = next((each.steps for each in entries if each.steps), ())
     name = steps[entry.step] if entry.step is not None and entry.step < len(steps) else ""
     match entry.mark:
         case Mark.STARTED:
-            line = entry.title
+            return entry.title
         case Mark.STEP_BEGUN:
-            line = f"{name} …"
+            return ""
         case Mark.ENDED:
-            line = f"{'done' if entry.ok else 'FAILED'}: {entry.line}"
+            return "done" if entry.ok else f"FAILED: {entry.line}"
         case _:
-            line = f"{name}: {entry.line}" if name else entry.line
-    moment = time.strftime("%H:%M:%S", time.localtime(entry.at))
-    for part in line.split("\n"):
+            return f"{name}: {entry.line}" if name else entry.line
+
+
+def _tell(at: float, text: str) -> None:
+    moment = time.strftime("%H:%M:%S", time.localtime(at))
+    for part in text.split("\n"):
         print(f"{moment}  {harmless(part)}", flush=True)

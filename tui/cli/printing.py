@@ -8,6 +8,7 @@ import sys
 import time
 from collections.abc import Iterable, Sequence
 from types import TracebackType
+from typing import TextIO
 
 from rich.console import Console
 from rich.text import Text
@@ -15,9 +16,10 @@ from rich.text import Text
 from tui.checkpoints.verify import VerifyResult
 from tui.cli import verified
 from tui.model.launch import ListedRun
+from tui.model.plan import ActionPlan, Ask
 from tui.model.snapshot import Snapshot
 from tui.model.text import harmless
-from tui.view import checkpoints, report, runs
+from tui.view import action, checkpoints, confirm, question, report, runs
 from tui.view.rows import Look, Role, Row
 
 _STYLES = {
@@ -32,6 +34,7 @@ _STYLES = {
     Role.KEY: "bold",
 }
 _NARROWEST, _WIDEST = 40, 120
+_PAGE_ROWS = 200
 _SHOWN_AFTER_S = 0.5
 _REDRAWN_S = 0.1
 
@@ -64,12 +67,28 @@ def print_verified(result: VerifyResult) -> None:
     _print_rows(verified.rows(result, _width(), Look(ascii=not _is_utf8())))
 
 
+def print_plan(plan: ActionPlan, ask: Ask, *, to_stderr: bool) -> None:
+    """What would be done."""
+    asked = question.of_plan(plan, ask)
+    look = Look(ascii=not _is_utf8())
+    shown = confirm.rows(asked, _width(), look)
+    stream = sys.stderr if to_stderr else sys.stdout
+    print(confirm.title(asked, plan.made_at, look).strip(), file=stream, flush=True)
+    _print_rows(shown, stream)
+
+
+def print_actions(snapshot: Snapshot) -> None:
+    """What was done to the run."""
+    look = Look(ascii=not _is_utf8(), utc_offset_s=_utc_offset_s(snapshot))
+    _print_rows(action.rows(snapshot, _width(), _PAGE_ROWS, look))
+
+
 def _width() -> int:
     return max(_NARROWEST, min(_WIDEST, shutil.get_terminal_size((100, 24)).columns))
 
 
-def _print_rows(rows: Iterable[Row]) -> None:
-    console = _Console(highlight=False, soft_wrap=True, markup=False, emoji=False)
+def _print_rows(rows: Iterable[Row], stream: TextIO | None = None) -> None:
+    console = _Console(file=stream, highlight=False, soft_wrap=True, markup=False, emoji=False)
     for row in rows:
         console.print(_text(row))
 

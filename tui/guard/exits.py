@@ -28,7 +28,7 @@ class Confidence(StrEnum):
     """How far what is said is known."""
 
     PROVEN = "proven"
-    """Somebody who must know says so: the kernel, Docker, a clock."""
+    """Somebody who must know says so: the kernel, Docker, the run itself, a clock."""
     LIKELY = "likely"
     """What was seen fits, and nothing else was seen; nobody says that it was the cause."""
     UNKNOWN = "unknown"
@@ -43,7 +43,7 @@ class Told:
 
 
 def end_of_run(incident: Incident, lines: tuple[KernelLine, ...]) -> Told:
-    """How the run ended: by the kernel's word, else by Docker's, else by the bare exit code."""
+    """How the run ended, by the kernel, else by Docker, else by the log, else by the exit code."""
     assert incident.after is not None
     doing = incident.after.doing
     code, ended = _code(doing.exit_code), _ended(_code(doing.exit_code))
@@ -58,6 +58,8 @@ def end_of_run(incident: Incident, lines: tuple[KernelLine, ...]) -> Told:
             return Told(words=words, confidence=Confidence.PROVEN)
         words = f"{ended}, after a process in it was killed for memory (OOM flag)"
         return Told(words=words, confidence=Confidence.LIKELY)
+    if doing.cause and not doing.oom_killed:
+        return Told(words=f"{ended}: {doing.cause}", confidence=Confidence.PROVEN)
     if code == _SIGSEGV:
         return Told(words=ended, confidence=Confidence.PROVEN)
     if code == _SIGKILL and doing.container:

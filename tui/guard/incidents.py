@@ -177,11 +177,12 @@ class _Scan:
             return
         if sample.uptime_s - begun.after.uptime_s > _SETTLED_S:
             yield from self.settled()
-        elif begun.kind is IncidentKind.RUN_DIED and begun.after.doing.exit_code is None:
-            if doing.exit_code is not None:
-                self._open = replace(begun, after=sample)
-            elif doing.state in _ALIVE:
-                self._open = None  # it had not died, it could not be seen
+        elif begun.kind is not IncidentKind.RUN_DIED:
+            return
+        elif doing.state in _BAD and _tells_more(sample, begun.after):
+            self._open = replace(begun, after=sample)
+        elif doing.state in _ALIVE and begun.after.doing.exit_code is None:
+            self._open = None  # it had not died, it could not be seen
 
     def _incident(
         self,
@@ -200,6 +201,12 @@ class _Scan:
             resumed=resumed,
             in_order=self._in_order,
         )
+
+
+def _tells_more(sample: Sample, before: Sample) -> bool:
+    doing, known = sample.doing, before.doing
+    is_code_new = known.exit_code is None and doing.exit_code is not None
+    return is_code_new or (not known.cause and bool(doing.cause))
 
 
 def _is_other_boot(before: Session | None, last: Sample, session: Session) -> bool:

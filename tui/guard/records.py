@@ -1,8 +1,8 @@
 r"""What a black box holds, a line a record, each of which can be read without any other. Pure.
 
 A line is a letter for its kind, eight hex digits of CRC-32 over all the rest, and JSON in ASCII. It
-is written with a line feed before it and one behind: whatever byte between two records is damaged,
-and wherever a write was torn, the record that follows begins a line of its own.
+is written with a line feed before it and one behind, both its own: a byte that is damaged costs one
+record, and wherever a write was torn, the record that follows begins a line.
 """
 
 from __future__ import annotations
@@ -140,15 +140,17 @@ def _sample_row(sample: Sample) -> list[Any]:
 
 def _end(doing: Doing) -> list[Any]:
     """Nothing, for a bare process that goes on."""
-    if not doing.container and doing.exit_code is None:
-        return []
-    return [doing.container, doing.exit_code, int(doing.oom_killed)]
+    end = [doing.container, doing.exit_code, int(doing.oom_killed)]
+    if doing.cause:
+        return [*end, doing.cause]
+    return [] if end == ["", None, 0] else end
 
 
 def _sample(row: Any) -> Sample:
     at, uptime_s, asleep_s, doing, memory, gpus, engines, log_bytes, line_age_s, disk = row[:10]
     state, phase, rollout, trained, step = doing[:5]
     container, exit_code, oom_killed = doing[5:8] or ("", None, 0)
+    (cause,) = doing[8:9] or ("",)
     available, total, swap, pressure = memory[:4]
     return Sample(
         at=float(at),
@@ -163,6 +165,7 @@ def _sample(row: Any) -> Sample:
             container=str(container),
             exit_code=_int(exit_code),
             oom_killed=bool(oom_killed),
+            cause=str(cause),
         ),
         memory_available_bytes=_bytes(available),
         memory_total_bytes=_bytes(total),

@@ -52,8 +52,8 @@ class Ring:
     def append(self, lines: bytes) -> None:
         """Write, and see it on the disk. Raises OSError."""
         assert self._file is not None
-        if os.write(self._file, lines) < len(lines):
-            raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
+        while lines:
+            lines = lines[os.write(self._file, lines) :]
         os.fdatasync(self._file)
 
     def release(self) -> None:

@@ -14,19 +14,19 @@ from tui.model.gpu import Gpu
 from tui.model.launch import Container
 from tui.model.memory import Memory
 from tui.model.reading import Known, Reading, value_or
-from tui.model.snapshot import RunState, Snapshot
+from tui.model.snapshot import Cause, RunState, Snapshot
 
 SLOW_S, FAST_S = 5.0, 1.0
 """Between two samples: as a rule, and while something happens."""
 MIB = 1 << 20
-_EARLY_S = 0.25
+_EARLY_S = 0.1
 """Whoever publishes once a second does not do so to the millisecond."""
 _FALL_BYTES = 1 << 30
 _FALL_SHARE = 0.05
 """A fall of this share of what is left counts however small it is."""
 _SMALL_BOX_SHARE = 0.07
 _ENGINES, _DEVICES = 16, 16
-_WORD_CHARS = 32
+_WORD_CHARS, _CAUSE_CHARS = 32, 160
 _LARGEST = 1e15
 _WORKING = frozenset({EngineState.GENERATING, EngineState.BUSY, EngineState.RECOVERED})
 
@@ -80,6 +80,8 @@ class Doing:
     exit_code: int | None = None
     oom_killed: bool = False
     """The container's OOM flag: the kernel killed something in it for memory."""
+    cause: str = ""
+    """Of a bad end, where the run's own log tells it."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -171,7 +173,12 @@ def _doing(snapshot: Snapshot) -> Doing:
         container=_word(container.status if container else ""),
         exit_code=_whole(_exit_code(snapshot, container)),
         oom_killed=container.oom_killed if container else False,
+        cause=_cause(snapshot.verdict.cause),
     )
+
+
+def _cause(cause: Cause | None) -> str:
+    return "" if cause is None or cause.kind == "unknown" else cause.line[:_CAUSE_CHARS]
 
 
 def _answering(snapshot: Snapshot, probe: str, reading: Reading[Container]) -> Container | None:

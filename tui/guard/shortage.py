@@ -8,8 +8,8 @@ from dataclasses import dataclass
 from tui.guard.sample import Sample
 from tui.model.judge.words import gib, span
 
-_SLOPE_S = 8.0
-"""The newest samples that lie within this much tell the slope."""
+_APART_S = 0.9
+"""Two samples that lie closer together tell no slope."""
 _EXHAUSTED_SHARE = 0.03
 _GONE_WITHIN_S = 10.0
 
@@ -51,10 +51,13 @@ def shortage(samples: Sequence[Sample]) -> Shortage | None:
     last = known[-1] if known else None
     if last is None or not last.memory_total_bytes:
         return None
-    recent = [sample for sample in known if last.uptime_s - sample.uptime_s <= _SLOPE_S]
-    left, before = last.memory_available_bytes or 0, recent[0].memory_available_bytes or 0
-    passed_s = last.uptime_s - recent[0].uptime_s
-    fall = (before - left) / passed_s if passed_s > 0.0 else 0.0
+    left = last.memory_available_bytes or 0
+    fall = 0.0
+    for sample in reversed(known):
+        passed_s = last.uptime_s - sample.uptime_s
+        if passed_s >= _APART_S:
+            fall = ((sample.memory_available_bytes or 0) - left) / passed_s
+            break
     return Shortage(
         left_bytes=left,
         total_bytes=last.memory_total_bytes,

@@ -45,16 +45,19 @@ class Tape:
         """Why nothing is recorded now; empty while it is."""
 
     def take(self, looks: Iterable[tuple[Moment, Snapshot]]) -> None:
-        """Record what is due of these."""
+        """Record what is due of these, in one write."""
+        lines, due = b"", list[tuple[Moment, Snapshot]]()
         for moment, snapshot in looks:
             sample = sample_of(snapshot, moment)
             if not is_due(self._last, sample, snapshot.limits.memory_critical_bytes):
                 continue
-            self._last = sample
             words = words_since(self._line, snapshot.lines)
+            lines += b"".join(map(written, words)) + written(sample)
+            due.append((moment, snapshot))
+            self._last = sample
             self._line = snapshot.lines[-1] if snapshot.lines else None
-            lines = b"".join(map(written, words)) + written(sample)
-            self._write(moment, snapshot, lines)
+        if due:
+            self._write(*due[-1], lines, count=len(due))
 
     def end(self, moment: Moment) -> None:
         """Say that this was the end, and not the power."""
@@ -62,10 +65,10 @@ class Tape:
             try:
                 self._ring.append(written(Ended(at=moment.at)))
             except OSError as fault:
-                self._drop(moment, fault)
+                self._drop(moment, fault, count=0)
         self._ring.release()
 
-    def _write(self, moment: Moment, snapshot: Snapshot, lines: bytes) -> None:
+    def _write(self, moment: Moment, snapshot: Snapshot, lines: bytes, *, count: int) -> None:
         try:
             is_begun = self._ring.begin(moment, f"process {os.getpid()}")
             session = self._session_of(moment, snapshot)
@@ -78,7 +81,7 @@ class Tape:
             self._began_uptime_s = self._session = self._dropped = None
             self._say(f"{held.holder} records this run")
         except OSError as fault:
-            self._drop(moment, fault)
+            self._drop(moment, fault, count=count)
         else:
             self._session, self._dropped = session, None
             self._say("")
@@ -101,14 +104,14 @@ class Tape:
             roster=_roster(snapshot),
         )
 
-    def _drop(self, moment: Moment, fault: OSError) -> None:
+    def _drop(self, moment: Moment, fault: OSError, *, count: int) -> None:
         self._ring.release()
         self._session = None
         before = self._dropped
         self._dropped = Dropped(
             at=moment.at,
             since=before.since if before else moment.at,
-            count=before.count + 1 if before else 1,
+            count=count + (before.count if before else 0),
             reason=fault.strerror or str(fault),
         )
         self._say(f"nothing is recorded: {self._dropped.reason}")

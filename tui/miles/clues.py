@@ -17,10 +17,10 @@ _IDS = re.compile(
 _CLUES: tuple[tuple[ClueKind, re.Pattern[str]], ...] = tuple(
     (kind, re.compile("|".join(patterns)))
     for kind, patterns in {
+        ClueKind.QUOTA: (r"\[Errno 122\]", r"Disk quota exceeded", r"\bEDQUOT\b"),
         ClueKind.DISK_FULL: (
             r"\[Errno 28\]",
             r"No space left on device",
-            r"Disk quota exceeded",
             r"unexpected pos \d+ vs \d+",
             r"PytorchStreamWriter failed",
             r"file write failed",
@@ -45,7 +45,7 @@ _CLUES: tuple[tuple[ClueKind, re.Pattern[str]], ...] = tuple(
         ClueKind.HOST_MEMORY: (
             r"killed due to memory pressure",
             r"ray\.exceptions\.OutOfMemoryError",
-            r"Out of memory: Killed process",
+            r"[Oo]ut of memory: Killed process",
             r"Cannot allocate memory",
         ),
         ClueKind.THREAD_LIMIT: (
@@ -81,7 +81,7 @@ _CLUES: tuple[tuple[ClueKind, re.Pattern[str]], ...] = tuple(
     }.items()
 )
 _NEEDLES = (
-    *("rr", "pace", "uota", "ailed", "ault", "SIG", "GPU", "CUDA", "mismatch", "emory"),
+    *("rr", "pace", "uota", "QUOT", "ailed", "ault", "SIG", "GPU", "CUDA", "mismatch", "emory"),
     *(
         "thread",
         "instance",

@@ -1,15 +1,16 @@
 """Which words of a start command the trainer gets as its options, and which of them count.
 
 The script's own words do. An option list counts where the script takes it by name (`$EXTRA_ARGS`),
-where the script's own words name no folder, and where a launcher builds the train command.
+and where a launcher builds the train command.
 """
 
 from __future__ import annotations
 
 import posixpath
 import re
-from collections.abc import Iterator, Mapping, Sequence, Set
-from dataclasses import dataclass, replace
+from collections.abc import Iterator, Sequence, Set
+from dataclasses import dataclass
+from functools import partial
 from itertools import pairwise
 
 from tui.miles.flags import NAMED, SCRIPT, after_name, is_command, option_list
@@ -27,6 +28,8 @@ _TAKE_ONE_VALUE = frozenset(
 _REFERENCE = re.compile(r"\$(?:(\w+)|\{(\w+)\})", re.ASCII)
 _ASSIGNED = re.compile(rf"{NAMED.pattern}|\w+\+=")
 _EXTRA = "EXTRA_ARGS"
+_SPLIT_BY_A_SHELL = frozenset(("--extra-args", "MILES_SCRIPT_EXTRA_ARGS"))
+"""Miles' launchers put these into a shell command; others may lose the quotes."""
 _LAUNCHER = re.compile(r"(?:.*/)?(?:[\w.-]+\.sh|run[\w.-]*\.py)")
 
 _NO_QUOTES_NEEDED = re.compile(r"[\w@%+=:,./-]+")
@@ -83,15 +86,10 @@ class Place:
         """Whether one of the options is given."""
         return any(given.name in options for given in self.given)
 
-    @property
-    def list_name(self) -> str:
-        """As typed, where it is an option list."""
-        return self.items[0].segment.list_name
-
     def check(self, option: str, value: str) -> None:
         """Refuse a value that would not arrive as it is."""
-        if not value or "\0" in value:
-            raise UncertainError(f"no program can be given {value!r} for --{option}")
+        if value in ("", "--") or "\0" in value:  # argparse drops a lone `--`
+            raise UncertainError(f"--{option} cannot be given {value!r}")
         if self.typeable is not None and not self.typeable.fullmatch(value):
             raise UncertainError(f"{value!r} would not come through the shells on its way")
         for given in self.given:
@@ -101,8 +99,6 @@ class Place:
 
 def place_for(segments: Sequence[Segment], option: str) -> Place:
     """Where the trainer's options stand. Refuses what cannot be told for certain."""
-    _refuse_hidden(segments, option)
-    lists = _named_lists(segments)
     scripts = [
         item
         for position, segment in enumerate(segments)
@@ -112,7 +108,8 @@ def place_for(segments: Sequence[Segment], option: str) -> Place:
     ]
     if len(scripts) > 1:
         raise UncertainError("more than one train script stands in it")
-    found = _of_script(scripts[0], lists, option) if scripts else _of_launcher(segments, lists)
+    find = partial(_of_script, scripts[0]) if scripts else _of_launcher
+    found = find(segments, option)
     matter = _FOLDERS | {option}
     for given in found.given:
         if given.name in matter and given.value is None:
@@ -122,33 +119,35 @@ def place_for(segments: Sequence[Segment], option: str) -> Place:
     return found
 
 
-def _of_script(script: Item, lists: Mapping[str, Place], option: str) -> Place:
+def _of_script(script: Item, segments: Sequence[Segment], option: str) -> Place:
     items = [script]
-    unused = dict(lists)
+    lists = _named_lists(segments)
+    typeable = _typeable(script.segment, script.index)
     for item in _items(script.position, script.segment)[script.index + 1 :]:
-        name = _list_name(_referred(item.word))
-        if name in lists and lists[name].list_name == _referred(item.word):
-            items += _split_again(lists[name])
-            unused.pop(name, None)
-        else:
-            items.append(item)
-    place = _place(items, begin=1, typeable=_typeable(script.segment, script.index))
-    if len(unused) < len(lists):
-        place = replace(place, typeable=_NO_QUOTES_NEEDED)
+        variable = _referred(item.word)
+        listed = lists.get(_list_name(variable))
+        found: Sequence[Item] = (item,)
+        if listed is not None and listed.items[0].segment.list_name == variable:
+            del lists[_list_name(variable)]
+            if _is_constant(variable, listed, segments):
+                found, typeable = _split_again(listed), _NO_QUOTES_NEEDED
+        items += found
+    place = _place(items, begin=1, typeable=typeable)
     if place.names(_FOLDERS | {option}):
-        elsewhere = any(found.names({option}) for found in unused.values())
+        elsewhere = any(listed.names({option}) for listed in lists.values())
         if elsewhere and not place.names({option}):
             raise UncertainError(f"--{option} stands in two places of it")
         return place
     if place.last_opaque >= 0:
         raise UncertainError("its train options are filled in by the shell")
-    holder = _only([found for found in unused.values() if found.names(_FOLDERS)])
-    if holder is None:
-        return place
-    return _place(_split_again(holder), begin=0, typeable=_NO_QUOTES_NEEDED)
+    if any(listed.names(_FOLDERS) for listed in lists.values()):
+        raise UncertainError("its train options stand where the script does not take them from")
+    return place
 
 
-def _of_launcher(segments: Sequence[Segment], lists: Mapping[str, Place]) -> Place:
+def _of_launcher(segments: Sequence[Segment], option: str) -> Place:
+    _refuse_hidden(segments, option)
+    lists = _named_lists(segments)
     commands = [
         _place(_items(position, segment), begin=0, typeable=_typeable(segment, None))
         for position, segment in enumerate(segments)
@@ -200,7 +199,9 @@ def _named_lists(segments: Sequence[Segment]) -> dict[str, Place]:
         from_environment |= segment.is_environment
         name = _list_name(segment.list_name)
         if segment.is_list and not (from_environment and name in lists):
-            lists[name] = _place(_items(position, segment), begin=0, typeable=_KEPT_BY_RAY)
+            keeps_quotes = segment.list_name in _SPLIT_BY_A_SHELL
+            typeable = _KEPT_BY_RAY if keeps_quotes else _NO_QUOTES_NEEDED
+            lists[name] = _place(_items(position, segment), begin=0, typeable=typeable)
     return lists
 
 
@@ -213,6 +214,15 @@ def _referred(word: Word) -> str:
     reference = _REFERENCE.fullmatch(word.value)
     is_bare = reference and word.splits and set(word.quotes) == {" "}
     return (reference[1] or reference[2]) if reference and is_bare else ""
+
+
+def _is_constant(variable: str, listed: Place, segments: Sequence[Segment]) -> bool:
+    """Whether a variable that comes from outside the shell's text stays as it is."""
+    if listed.items[0].segment.is_text:
+        return False
+    sets = re.compile(rf"{variable}(?:\+?=.*)?", re.DOTALL)
+    texts = [segment for segment in segments if segment.is_text and not segment.is_list]
+    return not any(sets.fullmatch(word.value) for text in texts for word in text.words)
 
 
 def _split_again(found: Place) -> tuple[Item, ...]:

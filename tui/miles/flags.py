@@ -23,6 +23,8 @@ _SHELL_C = re.compile(r"-[a-z]*c")
 NAMED = re.compile(r"(?:--env=|-e)?(?P<name>-{0,2}[A-Za-z_][\w-]{0,63})=")
 """What stands before a value in its word: `EXTRA_ARGS=`, `--extra-args=`, Docker's `--env=X=`."""
 _ENDS_COMMAND = re.compile(r"[;&|]+|\|&")
+_CONTINUED = re.compile(r"(?<!\\)((?:\\\\)*)\\\n")
+"""The end of a line that goes on, and not a backslash that is itself escaped."""
 _REDIRECTS = re.compile(r"[<>]+&?|&>>?|>\|")
 _MEGATRON_ONLY = frozenset(
     (
@@ -176,7 +178,7 @@ def is_command(word: str, previous: str) -> bool:
 
 def _split(command: str) -> tuple[str, ...]:
     """The words of a shell command; operators are words of their own."""
-    text = command[:_MOST_CHARS].replace("\\\n", " ")
+    text = _CONTINUED.sub(r"\1 ", command[:_MOST_CHARS])
     lexer = shlex.shlex(text, posix=True, punctuation_chars=";&|<>")
     lexer.whitespace_split = True
     lexer.commenters = ""

@@ -38,6 +38,8 @@ class Segment:
     """What the option list is called, such as `EXTRA_ARGS` or `--extra-args`."""
     is_list: bool = False
     is_environment: bool = False
+    is_text: bool = False
+    """It stands in a shell's text."""
     words: tuple[Word, ...]
     spliced: Callable[[int, int, tuple[str, ...]], Command] = field(repr=False)
     """The whole command with these words instead of those from one index up to another."""
@@ -105,6 +107,7 @@ def _of_environment(command: Command) -> Segment:
 def _unfolded(segment: Segment, depth: int) -> Iterator[Segment]:
     yield segment
     previous = ""
+    last = {_list_name(word.value, ""): index for index, word in enumerate(segment.words)}
     for index, word in enumerate(segment.words):
         if depth < DEEPEST and is_command(word.value, previous):
             for inner in _inner(segment, index, 0):
@@ -113,8 +116,9 @@ def _unfolded(segment: Segment, depth: int) -> Iterator[Segment]:
             lists = tuple(_inner(segment, index, len(word.value) - len(options)))
             if len(lists) > 1 and _MATTERS.search(options):
                 raise UncertainError("an option list in it holds more than options")
-            for one in lists:
-                yield replace(one, is_list=True, list_name=_list_name(word.value, previous))
+            name = _list_name(word.value, previous)
+            for one in lists if last.get(name, index) == index else ():  # else it is set again
+                yield replace(one, is_list=True, list_name=name, is_text=segment.is_text)
         previous = word.value
 
 
@@ -153,7 +157,7 @@ def _of_text(
         word = words[index]
         return changed(*word.place(start, end), word.typed(start, end, new))
 
-    return Segment(where=where, words=words, spliced=spliced, within=within)
+    return Segment(where=where, is_text=True, words=words, spliced=spliced, within=within)
 
 
 def _where(outer: Segment, index: int) -> str:

@@ -32,7 +32,7 @@ _FLAG_IN_TEXT = re.compile(
     re.IGNORECASE,
 )
 _NAMED_IN_TEXT = re.compile(
-    rf"(?<![\w-])(?P<name>\w{{0,64}}?{_ENDINGS})"
+    rf"(?<![\w/-])(?P<name>\w{{0,64}}?{_ENDINGS})"
     r"(?P<between>\\{0,8}[\"']?\s{0,4}[=:]\s{0,4})"
     rf"(?P<value>{_QUOTED}|\\{{0,8}}[\"']?[^\s\"',}}]{{6,}})",
     re.IGNORECASE,

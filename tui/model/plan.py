@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field, replace
 
 from tui.model.action import ActionKind
+from tui.model.launch import Attachment
 from tui.model.recipe import Recipe
 from tui.model.snapshot import Level
 from tui.model.target import RunTarget
@@ -77,8 +78,8 @@ class TakeAutopsy:
 
     name = "autopsy"
 
-    log: str
-    """Its folder is made beside this file."""
+    attachment: Attachment
+    """Of the run; what is found lies in a folder beside its log."""
     deadline_s: float = 20.0
 
 
@@ -180,19 +181,28 @@ class ConvertCheckpoint:
 
     name = "convert"
 
+    converter: str
+    """File name of Miles' converter."""
     argv: tuple[str, ...] = field(repr=False)
-    output: str
-    """The host's path; it must not be there."""
     checkpoint: str
     """The host's path of the checkpoint's folder."""
-    cwd: str = ""
+    output: str
+    """The host's path; it must not be there."""
+    log: str
+    """New file for what it prints, on the host."""
+    inside_log: str
+    """The same file as the converter names it."""
+    tensors: int
+    """How many it has to find."""
+    serve_argv: tuple[str, ...] = ()
+    """What serves the result, where the converter ran."""
     container_id: str = ""
     """Run it in this container; empty: see `image`."""
     image: str = ""
     """Run it in a fresh container of this image; empty: on this host."""
     binds: tuple[tuple[str, str], ...] = ()
-    log: str = ""
-    """New file for its output."""
+    """(host path, container path) pairs of that."""
+    cwd: str = ""
 
 
 Step = (

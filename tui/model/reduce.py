@@ -10,11 +10,13 @@ from tui.model import events
 from tui.model.checkpoint import Verifying
 from tui.model.engine import EngineMetrics, EngineProbe, EngineTrack
 from tui.model.judge import judge
+from tui.model.launch import Found
 from tui.model.progress import LineKind, LogLine
-from tui.model.reading import Absence, Known
+from tui.model.reading import NOT_ASKED, Absence, Known
 from tui.model.series import Series
-from tui.model.snapshot import Alert, AlertRecord, Snapshot
+from tui.model.snapshot import Alert, AlertRecord, LogStatus, Snapshot
 from tui.model.story import FOLDS, told
+from tui.model.story.launches import told_before
 
 LINES_LIMIT = 2000
 ALERT_LOG_LIMIT = 100
@@ -81,11 +83,27 @@ def _not_seen(record: AlertRecord, now: float) -> AlertRecord:
 
 
 def _attached(snapshot: Snapshot, event: events.Attached) -> Snapshot:
+    if event.succeeds:
+        snapshot = _succeeded(snapshot)
     launch = event.attachment.launch
     story = snapshot.story
     if launch.argv and not story.launch.argv:
         story = replace(story, launch=launch, backend=story.backend or launch.backend)
     return replace(snapshot, attachment=event.attachment, choices=(), story=story)
+
+
+def _succeeded(snapshot: Snapshot) -> Snapshot:
+    """Without what was read of the start before; what it trained and saved stays."""
+    return replace(
+        snapshot,
+        story=told_before(snapshot.story),
+        log=LogStatus(),
+        lines=(),
+        engines=(),
+        router=None,
+        container=NOT_ASKED,
+        processes=NOT_ASKED,
+    )
 
 
 def _runs_found(snapshot: Snapshot, event: events.RunsFound) -> Snapshot:
@@ -169,7 +187,12 @@ def _with_gap(track: EngineTrack, at: float) -> EngineTrack:
 
 
 def _checkpoints_scanned(snapshot: Snapshot, event: events.CheckpointsScanned) -> Snapshot:
-    return replace(snapshot, checkpoints=event.tree)
+    attachment = snapshot.attachment
+    if attachment.checkpoints is None and isinstance(event.tree, Known):
+        # From here on it is this folder that the run is known by.
+        save = Found(value=event.tree.value.root, source="--save in its log")
+        attachment = replace(attachment, checkpoints=save)
+    return replace(snapshot, checkpoints=event.tree, attachment=attachment)
 
 
 def _verify_asked(snapshot: Snapshot, event: events.VerifyAsked) -> Snapshot:

@@ -32,6 +32,7 @@ class ContainerProbe:
         self._engine = engine or DockerEngine()
         self._asked_for = ""
         self._last: Known[Container] | None = None
+        self._had_oom = False
 
     def read(self, now: float, seen: Snapshot) -> Sequence[Event]:
         """Ask once; nothing to tell when no container is watched."""
@@ -39,12 +40,12 @@ class ContainerProbe:
         if found is None:
             return ()
         if found.value != self._asked_for:
-            self._asked_for, self._last = found.value, None
+            self._asked_for, self._last, self._had_oom = found.value, None, False
         reading = self._engine.inspect(found.value, now)
         if isinstance(reading, Known) and reading.value.status == GONE:
             reading = self._gone(now)
         if isinstance(reading, Known):
-            self._last = reading
+            reading = self._last = self._with_ooms(reading)
             return (ContainerRead(at=now, container=reading),)
         fault = self._with_age(reading, now)
         return (
@@ -55,6 +56,17 @@ class ContainerProbe:
     def close(self) -> None:
         """Let the engine go."""
         self._engine.close()
+
+    def _with_ooms(self, reading: Known[Container]) -> Known[Container]:
+        """With the OOM flag up when a process in it was killed, although it lives on."""
+        container = reading.value
+        if container.status == "running" and not container.oom_killed and not self._had_oom:
+            asked_at = self._last.at if self._last is not None else container.started_at
+            since = asked_at - _CLOCK_SLACK_S
+            self._had_oom = self._engine.had_oom(container.id, since, reading.at)
+        return known(
+            replace(container, oom_killed=container.oom_killed or self._had_oom), reading.at
+        )
 
     def _with_age(self, fault: Unknown, now: float) -> Unknown:
         """With what was known last: how old that is."""

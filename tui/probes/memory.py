@@ -146,6 +146,7 @@ class Mount:
     device: str
     """major:minor."""
     filesystem: str
+    read_only: bool = False
 
 
 _NO_MOUNT = Mount(point="/", device="", filesystem="unknown")
@@ -159,6 +160,7 @@ def mounts(table: str) -> tuple[Mount, ...]:
             point=_OCTAL.sub(lambda code: chr(int(code[1], 8)), fields[4]),
             device=fields[2],
             filesystem=fields[fields.index("-") + 1],
+            read_only="ro" in (*fields[5].split(","), *fields[-1].split(",")),
         )
         for fields in (line.split(" ") for line in table.split("\n") if line)
     )

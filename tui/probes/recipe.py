@@ -10,7 +10,7 @@ from tui.model.reading import Absence, Unknown
 from tui.model.snapshot import Snapshot
 from tui.runs.merge import FoundRun
 from tui.runs.recipe_keeping import keep_seen
-from tui.runs.state_dir import run_id
+from tui.runs.state_dir import keep, run_id
 
 
 class RecipeProbe:
@@ -46,6 +46,7 @@ class RecipeProbe:
 def _fault_of(run: FoundRun, attachment: Attachment, now: float) -> Unknown | None:
     """Why there is none; None too where it is only too early to tell."""
     try:
+        keep(attachment)
         recipe = keep_seen(run, attachment, now)
     except OSError as fault:
         reason = f"how the run was started cannot be kept: {fault}"

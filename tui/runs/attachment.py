@@ -17,6 +17,7 @@ from tui.model.launch import Attachment, Found, LaunchArgs, host_path
 from tui.model.reading import Absence, Known, Unknown
 from tui.runs.docker_answers import FoundContainer
 from tui.runs.merge import FoundRun
+from tui.runs.next_log import original_stem
 from tui.runs.process import RunProcess
 from tui.runs.ray_jobs import submission_of
 
@@ -87,7 +88,7 @@ def _name_of(run: FoundRun, log: Found | None) -> str:
     if run.client is not None and run.client.docker is not None and run.client.docker.container:
         return run.client.docker.container
     if log is not None and not submission_of(log.value):
-        return Path(log.value).stem
+        return original_stem(log.value)
     return run.submission_id or f"pid {pid_of(run)}"
 
 
@@ -183,7 +184,7 @@ def _path_here(process: RunProcess, run: FoundRun) -> str | Unknown:
     output, at = process.output.value, process.output.at
     if not process.is_elsewhere:
         return output.path
-    mapped = host_path(output.path, _mounts_of(run))
+    mapped = host_path(output.path, mounts_of(run))
     for path in (mapped, output.path):
         if path is not None and output.is_at(path):
             return path
@@ -222,13 +223,13 @@ def _checkpoints_of(
     if launch.save is None:
         return None, ()
     told = f"--save {launch.save} of {source}"
-    save = _absolute(launch.save, run)
+    save = absolute(launch.save, run)
     if save is None:
         reason = f"{told} is relative to a folder that cannot be read"
         return None, (f"checkpoints: {reason}; name it with --checkpoints DIR",)
     if run.is_here:
         return Found(value=save, source=told), ()
-    mounts = _mounts_of(run)
+    mounts = mounts_of(run)
     mapped = host_path(save, mounts)
     if mapped is not None:
         return Found(value=mapped, source=f"{told}, through a mount of {_where(run)}"), ()
@@ -243,7 +244,8 @@ def _hidden(run: FoundRun) -> Iterator[str]:
         yield f"{_where(run)}: {run.hidden_by}"
 
 
-def _absolute(path: str, run: FoundRun) -> str | None:
+def absolute(path: str, run: FoundRun) -> str | None:
+    """A path that the run was told, as it sees it; None: what it is relative to cannot be read."""
     if path.startswith("/"):
         return path
     process = run.driver or next(iter(run.launchers), None)
@@ -253,7 +255,8 @@ def _absolute(path: str, run: FoundRun) -> str | None:
     return posixpath.normpath(posixpath.join(folder, path)) if folder else None
 
 
-def _mounts_of(run: FoundRun) -> tuple[tuple[str, str], ...]:
+def mounts_of(run: FoundRun) -> tuple[tuple[str, str], ...]:
+    """(host path, container path) pairs of its container, as far as they are known."""
     if run.container is not None:
         return run.container.container.mounts
     docker = run.client.docker if run.client is not None else None

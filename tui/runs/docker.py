@@ -88,17 +88,11 @@ class DockerEngine:
 
     def last_exit(self, container_id: str, since: float, until: float) -> LastExit | None:
         """How a removed container ended; None when the engine no longer remembers."""
-        params = {
-            "since": f"{since:.6f}",
-            "until": f"{until:.6f}",
-            "filters": json.dumps({"container": [container_id], "event": ["die", "oom"]}),
-        }
+        return last_exit(self._events(container_id, ("die", "oom"), since, until))
 
-        def look(client: APIClient) -> str:
-            return client.get(_url(client, "events"), params=params, timeout=ANSWER_S).text
-
-        answer = self.asked(until, look)
-        return None if isinstance(answer, Unknown) else last_exit(answer)
+    def had_oom(self, container_id: str, since: float, until: float) -> bool:
+        """Whether something in it was killed for memory. While it lives, no flag of it says so."""
+        return bool(self._events(container_id, ("oom",), since, until).strip())
 
     def follow_logs(
         self, container_id: str, since: float, *, follow: bool = True
@@ -173,6 +167,20 @@ class DockerEngine:
         except (DockerException, OSError) as error:
             self.close()
             return _fault(error, at)
+
+    def _events(self, container_id: str, kinds: Sequence[str], since: float, until: float) -> str:
+        """What the engine remembers of a container, an event a line; nothing if it cannot say."""
+        params = {
+            "since": f"{since:.6f}",
+            "until": f"{until:.6f}",
+            "filters": json.dumps({"container": [container_id], "event": list(kinds)}),
+        }
+
+        def look(client: APIClient) -> str:
+            return client.get(_url(client, "events"), params=params, timeout=ANSWER_S).text
+
+        answer = self.asked(until, look)
+        return "" if isinstance(answer, Unknown) else answer
 
     def _client(self) -> APIClient:
         if self._connected is None:

@@ -83,6 +83,14 @@ def docker_command(argv: Sequence[str], cwd: str = "") -> DockerCommand | None:
     )
 
 
+def is_detached(argv: Sequence[str]) -> bool:
+    """Whether it is a client that starts something and leaves it: `docker run -d`."""
+    at = _verb_at(argv)
+    if at is None or argv[at] not in ("run", "exec"):
+        return False
+    return not _stays(argv[at], _options(tuple(argv[at + 1 :]), _SWITCHES[argv[at]])[0])
+
+
 def without_terminal(argv: Sequence[str]) -> tuple[str, ...]:
     """The same client, able to start where there is no terminal to type at.
 

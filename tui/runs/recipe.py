@@ -12,6 +12,7 @@ import shlex
 
 from tui.model.reading import Absence, Unknown
 from tui.model.recipe import Recipe
+from tui.runs.attachment import output_paths
 from tui.runs.docker_answers import FoundContainer, speaks_of_miles
 from tui.runs.merge import FoundRun
 from tui.runs.origin import is_same_start, may_be_read, session_of
@@ -66,6 +67,8 @@ def describes(recipe: Recipe, run: FoundRun) -> bool:
         return True
     if recipe.submission_id and recipe.submission_id == run.submission_id:
         return True
+    if recipe.ours and not recipe.pid and recipe.log in output_paths(run):
+        return True  # whoever started it was killed before it knew the pid
     for process in (run.client, *run.launchers, run.driver):
         if process is None or not recipe.pid:
             continue

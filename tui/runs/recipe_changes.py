@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from dataclasses import replace
+from itertools import pairwise
 
 from tui.model.recipe import Recipe, RecipeKind
 from tui.runs.docker_client import without_terminal
@@ -21,15 +22,15 @@ def startable(recipe: Recipe, stamp: str) -> tuple[Recipe, tuple[str, ...]]:
     """
     if recipe.kind is not RecipeKind.PROCESS:
         return recipe, ()
+    changes: tuple[str, ...] = ()
     if recipe.is_client:
         argv = without_terminal(recipe.argv)
-        changes = ("docker's -i is left out: there is no terminal to type at",)
+        if argv != recipe.argv:
+            changes = ("docker's -i is left out: there is no terminal to type at",)
     else:
-        argv, changed = _with_new_id(recipe.argv, stamp)
-        changes = tuple(f"submission id {each}: Ray takes no id twice" for each in changed)
-    if argv == recipe.argv:
-        return recipe, ()
-    return replace(recipe, argv=argv), changes
+        argv, new = _with_new_id(recipe.argv, stamp)
+        changes = tuple(f"submission id {each}: Ray takes no id twice" for each in new)
+    return (replace(recipe, argv=argv), changes) if changes else (recipe, ())
 
 
 def new_submission_id(before: str, stamp: str) -> str:
@@ -39,7 +40,9 @@ def new_submission_id(before: str, stamp: str) -> str:
 
 def _with_new_id(argv: tuple[str, ...], stamp: str) -> tuple[tuple[str, ...], tuple[str, ...]]:
     """The words of `ray job submit` with another id where one was typed, and the new ids."""
-    end = argv.index("--") if "--" in argv else len(argv)
+    end = argv.index("--") if "--" in argv else 0
+    if ("job", "submit") not in pairwise(argv[:end]):
+        return argv, ()
     words = list(argv)
     changed: list[str] = []
     for index in range(end):

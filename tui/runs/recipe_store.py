@@ -68,6 +68,8 @@ def is_same_start(one: Recipe, other: Recipe) -> bool:
         return True
     if one.submission_id and one.submission_id == other.submission_id:
         return True
+    if one.ours and other.ours and one.log == other.log != "":
+        return True  # a log of ours is new at each start
     return (one.pid, one.run_started_at) == (other.pid, other.run_started_at)
 
 

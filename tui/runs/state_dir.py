@@ -84,13 +84,15 @@ def kept_runs() -> tuple[KeptRun, ...]:
     for file in runs_folder().glob(f"*/{_FILE}"):
         with suppress(OSError, ValueError, KeyError, TypeError, AttributeError):
             document = json.loads(file.read_text(encoding="utf-8"))
-            if document.pop("milepost_run", None) == _VERSION:
-                runs.append(
-                    KeptRun(
-                        id=file.parent.name,
-                        folder=file.parent,
-                        attachment=decoded(document, Attachment),
-                        seen_at=file.stat().st_mtime,
-                    )
-                )
+            if document.pop("milepost_run", None) != _VERSION:
+                continue
+            attachment = decoded(document, Attachment)
+            written_at = file.stat().st_mtime
+            run = KeptRun(
+                id=file.parent.name,
+                folder=file.parent,
+                attachment=attachment,
+                seen_at=written_at,
+            )
+            runs.append(run)
     return tuple(sorted(runs, key=lambda run: run.seen_at, reverse=True))

@@ -18,7 +18,7 @@ OUTCOME_S = 600.0
 FAILURE_S = 3600.0
 """Of a bad one."""
 _STEPS = {
-    "save": "save first",
+    "save": "save",
     "autopsy": "take an autopsy",
     "stop": "stop the run",
     "move aside": "move newer ones aside",
@@ -89,8 +89,14 @@ def current(snapshot: Snapshot) -> ActionRecord | None:
 def short_title(snapshot: Snapshot, record: ActionRecord) -> str:
     """`kill and resume`: which run it is stands elsewhere."""
     title = harmless(record.title or record.kind.value)
-    title = title.removesuffix(f" {harmless(snapshot.attachment.name)}")
+    name = harmless(snapshot.attachment.name)
+    title = title.removesuffix(f" of {name}").removesuffix(f" {name}")
     return title[:1].lower() + title[1:]
+
+
+def step_words(name: str) -> str:
+    """What a step of that name does."""
+    return _STEPS.get(name) or harmless(name)
 
 
 # The main screen
@@ -109,7 +115,7 @@ def mark_forms(snapshot: Snapshot) -> tuple[Row, ...]:
     elif not many:
         said = (name,)
     else:
-        said = (f"{name}: step {at} of {many}", f"step {at} of {many}", f"{at}/{many}")
+        said = (f"{name}: step {at} of {many}", f"step {at} of {many}")
     return tuple(words(sign + text, seen.role) for text in said)
 
 
@@ -128,10 +134,10 @@ def summary_forms(snapshot: Snapshot) -> tuple[Row, ...]:
         return ()
     seen = standing(snapshot, record)
     long = words(f"{seen.glyph} {_told(snapshot, record)}", seen.role)
-    if record.is_open:
-        middle = f"{seen.glyph} {_step_name(record)} {_step_clock(snapshot, record)}"
-        return (long, words(middle, seen.role), *mark_forms(snapshot)[-1:])
-    return (long, words(f"{seen.glyph} {short_title(snapshot, record)} {seen.word}", seen.role))
+    short = f"{short_title(snapshot, record)} {seen.word}"
+    if seen is Standing.UNDER_WAY:
+        short = f"{_step_name(record)} {_step_clock(snapshot, record)}"
+    return (long, words(f"{seen.glyph} {short}", seen.role), *mark_forms(snapshot)[-1:])
 
 
 # The page
@@ -163,7 +169,7 @@ def _head(snapshot: Snapshot, record: ActionRecord, width: int) -> Iterator[Row]
     seen = standing(snapshot, record)
     took = record.changed_at if not record.is_open else snapshot.now
     since = words(f"{seen.word}, {clock(took - record.began_at)}", seen.role)
-    title = words(f"{seen.glyph} {harmless(record.title)}", Role.STRONG)
+    title = (Span(f"{seen.glyph} ", seen.role), Span(harmless(record.title), Role.STRONG))
     if row_width(title) + 2 + row_width(since) <= width:
         yield spread(title, since, width)
     else:
@@ -176,7 +182,7 @@ def _head(snapshot: Snapshot, record: ActionRecord, width: int) -> Iterator[Row]
 
 
 def _steps(snapshot: Snapshot, record: ActionRecord, width: int) -> Iterator[Row]:
-    names = [_STEPS.get(name, harmless(name)) for name in record.steps]
+    names = [step_words(name) for name in record.steps]
     column = max(map(len, names), default=0) + 2
     beside = width - 6 - column >= _TEXT_FROM
     for place, name in enumerate(names):
@@ -219,7 +225,7 @@ def _told(snapshot: Snapshot, record: ActionRecord) -> str:
             return f"{name}: {at}, {doing} {_step_clock(snapshot, record)}"
         case Standing.INTERRUPTED:
             told = f"{name} was interrupted at {at}, {_step_name(record)}"
-            return f"{told}: finish it or give it up"
+            return f"{told}: among the actions it can be finished or given up"
         case _:
             return f"{name}: {_outcome(snapshot, record)}"
 
@@ -259,7 +265,7 @@ def _step_name(record: ActionRecord) -> str:
     at = _number(record)
     if at > len(record.steps):
         return "begun"
-    return _STEPS.get(record.steps[at - 1], harmless(record.steps[at - 1]))
+    return step_words(record.steps[at - 1])
 
 
 def _note(record: ActionRecord) -> str:

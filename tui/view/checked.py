@@ -57,11 +57,11 @@ def amount(current: Verifying) -> str:
 
 def pace(current: Verifying) -> tuple[str, str] | None:
     """How much a second, and how long it will still take; None before that can be told."""
-    if not current.done_bytes or current.seconds <= 0:
+    if not current.done_bytes or not 0 < current.seconds < math.inf:
         return None
     rate = current.done_bytes / current.seconds
-    left_s = math.ceil((current.total_bytes - current.done_bytes) / rate)
-    return f"{size(rate)}/s", f"{age(left_s)} left"
+    left_s = (current.total_bytes - current.done_bytes) / rate
+    return f"{size(rate)}/s", f"{age(max(1.0, left_s))} left"
 
 
 def _under_way(current: Verifying) -> Told:

@@ -210,7 +210,8 @@ def _said(each: Checkpoint, seen: tuple[Row, ...]) -> tuple[Part, ...]:
         long = words(f"resumes at rollout {grouped(each.resumes_at)}", Role.GOOD)
         resumes = (long, words("resumes", Role.GOOD))
     elif each.tracked:
-        resumes = (words("a resume would load this", Role.BAD),)
+        long = words("a resume would load this", Role.BAD)
+        resumes = (long, words("a resume loads it", Role.BAD))
     return (
         Part(0, resumes),
         Part(1, seen),

@@ -20,6 +20,7 @@ from tui.model.plan import (
     TakeAutopsy,
 )
 from tui.model.snapshot import Level
+from tui.view.action import step_words
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -104,11 +105,12 @@ def begun(title: str) -> Question:
 
 def giving_up(title: str, record: ActionRecord) -> Question:
     """An interrupted action is to be closed."""
+    left = record.steps[len(record.done) :]
     return Question(
         title=f"Give up: {title}",
         rows=(
             *(Row(label="Done", text=line) for line in record.done),
-            *(Row(label="Not done", text=name) for name in record.steps[len(record.done) :]),
+            *(Row(label="Not done", text=step_words(name)) for name in left),
             Row(label="Then", text="all stays as it is now, and another action can begin"),
         ),
         go="give it up",

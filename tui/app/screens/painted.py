@@ -55,6 +55,22 @@ class PaintedScreen(Screen[None], inherit_bindings=False):
         """Bring the picture up to this snapshot."""
         self.footer.show(look)
 
+    def _compositor_refresh(self) -> None:
+        """Behind another screen: have that one send what changed here, and only that.
+
+        Textual 8.2 has a screen that was behind another once repaint the whole of both from then
+        on, and lose what changed on the upper one meanwhile.
+        """
+        upper = self.app.screen
+        if upper is self:
+            super()._compositor_refresh()
+        elif (regions := self._compositor._dirty_regions) and self.is_current:
+            upper._set_dirty(*regions)
+            upper._dirty_widgets.add(upper)
+            upper.check_idle()
+            regions.clear()
+            self._dirty_widgets.clear()
+
     def use(self, paint: Paint) -> None:
         """Paint in other colours."""
         self._paint = paint

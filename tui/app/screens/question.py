@@ -90,7 +90,7 @@ class QuestionScreen(PaintedScreen):
         is_ready = self.question.is_ready(self.name_line.value)
         return (
             *((At.NAME,) if self.question.typed_name else ()),
-            At.STAY,
+            *((At.STAY,) if self.question.stay else ()),
             *((At.GO,) if is_ready else ()),
         )
 
@@ -99,8 +99,8 @@ class QuestionScreen(PaintedScreen):
         self.set_focus(self.name_line if at is At.NAME else None)
 
     def action_next_button(self, step: int) -> None:
-        stops = self._stops()
-        self._go_to(stops[(stops.index(self.pane.at) + step) % len(stops)])
+        if stops := self._stops():
+            self._go_to(stops[(stops.index(self.pane.at) + step) % len(stops)])
 
     def on_descendant_focus(self) -> None:
         """The name was clicked."""
@@ -133,9 +133,11 @@ class QuestionScreen(PaintedScreen):
         self.dismiss()
 
     def _press(self, at: At) -> None:
+        if at not in self._stops():
+            return
         if at is At.STAY:
             self.dismiss()
-        elif at is At.GO and At.GO in self._stops() and not self._has_gone:
+        elif at is At.GO and not self._has_gone:
             self._has_gone = True
             self.ask(questions.beginning(self.question))
             aside(self.app, self.go, self._gone, str)
@@ -151,9 +153,10 @@ class QuestionScreen(PaintedScreen):
             told = f"{title}: {why_not}" if why_not else f"Begun: {title}"
             severity: SeverityLevel = "error" if why_not else "information"
             self.app.notify(told, severity=severity, timeout=15 if why_not else 4)
-        elif why_not or not self.is_current:
-            refusal = Refusal(reason=why_not)
-            self.ask(questions.refused(title, refusal) if why_not else questions.begun(title))
+        elif why_not:
+            self.ask(questions.refused(title, Refusal(reason=why_not)))
+        elif self.app.screen is not self:
+            self.ask(questions.begun(title))
         else:
             self.dismiss()
             self.app.notify(f"Begun: {title}", timeout=4)

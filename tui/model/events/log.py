@@ -243,6 +243,7 @@ class RetriesExhausted(Event):
 class ClueKind(StrEnum):
     """What a line suggests about the cause of an end. Ordered from most to least telling."""
 
+    QUOTA = "quota exceeded"
     DISK_FULL = "disk full"
     SEGFAULT = "segfault"
     GPU_MEMORY = "GPU out of memory"

@@ -24,6 +24,8 @@ class Attached(Event):
     """What is watched was found, or found anew."""
 
     attachment: Attachment
+    succeeds: bool = False
+    """It is another start of the same run: what was read of the one before is over."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -177,6 +177,15 @@ def _gpu_fault(fault: Unknown, subject: str = "") -> Alert:
 
 
 def _container(snapshot: Snapshot) -> Iterator[Alert]:
+    if isinstance(snapshot.container, Known) and snapshot.container.value.oom_killed:
+        yield Alert(
+            code="container-oom",
+            level=Level.WARNING,
+            line="a process in the container was killed for memory; the container lives",
+            evidence=("Docker reports an OOM kill in it",),
+            advice="look which one is missing: an engine, or a worker",
+            degrades=False,
+        )
     if isinstance(snapshot.container, Known) and snapshot.container.value.auto_remove:
         yield Alert(
             code="container-auto-remove",

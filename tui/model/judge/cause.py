@@ -4,12 +4,14 @@ from __future__ import annotations
 
 from tui.model.events import ClueKind
 from tui.model.judge.standing import Standing
+from tui.model.judge.state import SIGKILL_CODE
 from tui.model.progress import Clue
 from tui.model.reading import Known
 from tui.model.snapshot import Cause, RunState, Snapshot
 from tui.model.story.phases import SAVE
 
 _TOLD = {
+    ClueKind.QUOTA: "a write failed: the quota is used up",
     ClueKind.DISK_FULL: "a write failed: the disk, the quota or the storage target is full",
     ClueKind.SEGFAULT: "segmentation fault",
     ClueKind.GPU_MEMORY: "the GPU ran out of memory",
@@ -24,6 +26,8 @@ _TOLD = {
     "an FSDP folder needs convert_fsdp_to_hf",
     ClueKind.RETRIES: "the engines could not be reached and the requests were given up",
 }
+_TOLD_WITH_PHASE = (ClueKind.QUOTA, ClueKind.DISK_FULL, ClueKind.SEGFAULT)
+_FLAG_IS_OLD_S = 10.0
 _WEAK = (ClueKind.PYTHON, ClueKind.WORKER_DIED)
 
 
@@ -31,12 +35,8 @@ def cause_of(snapshot: Snapshot, standing: Standing) -> Cause | None:
     """The cause of a bad end; None while it runs or when it ended well."""
     if standing.state not in (RunState.FAILED, RunState.CRASHED):
         return None
-    if isinstance(snapshot.container, Known) and snapshot.container.value.oom_killed:
-        return Cause(
-            line="killed for memory by the kernel (the container's OOM flag is set)",
-            kind=ClueKind.HOST_MEMORY.value,
-            evidence=(standing.reason,),
-        )
+    if (killed := _killed_for_memory(snapshot, standing)) is not None:
+        return killed
     clues = snapshot.story.clues
     order = list(ClueKind)
     strong = [clue for clue in clues if ClueKind(clue.kind) not in _WEAK]
@@ -51,9 +51,23 @@ def cause_of(snapshot: Snapshot, standing: Standing) -> Cause | None:
     return _weak_cause(clues, standing)
 
 
+def _killed_for_memory(snapshot: Snapshot, standing: Standing) -> Cause | None:
+    """By the container's OOM flag, unless that went up well before the end, for something else."""
+    if not isinstance(snapshot.container, Known) or not snapshot.container.value.oom_killed:
+        return None
+    flagged = (each for each in snapshot.alert_log if each.alert.code == "container-oom")
+    if any(record.first_at < standing.since - _FLAG_IS_OLD_S for record in flagged):
+        return None
+    code = snapshot.container.value.exit_code
+    line = "killed for memory by the kernel (the container's OOM flag is set)"
+    if code not in (None, SIGKILL_CODE):
+        line = f"a process in the container was killed for memory (OOM flag), exit code {code}"
+    return Cause(line=line, kind=ClueKind.HOST_MEMORY.value, evidence=(standing.reason,))
+
+
 def _phase_of_death(snapshot: Snapshot, kind: ClueKind) -> str:
     story = snapshot.story
-    if kind not in (ClueKind.DISK_FULL, ClueKind.SEGFAULT) or story.phase is None:
+    if kind not in _TOLD_WITH_PHASE or story.phase is None:
         return ""
     # A timer's end is printed for a phase that failed, too: an unfinished save tells more.
     if story.phase.name == SAVE or (story.saves and story.saves[-1].saved_at is None):

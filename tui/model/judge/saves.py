@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from tui.model.checkpoint import Checkpoint, CheckpointState, CheckpointTree, Layout
+from tui.model.events import ClueKind
 from tui.model.judge.risk import newest_whole
 from tui.model.judge.standing import Standing
 from tui.model.judge.words import counted, gib, gigabytes, span
@@ -34,6 +35,7 @@ def save_alerts(snapshot: Snapshot, standing: Standing, risk: WorkAtRisk | None)
         yield from _without_data_state(snapshot, tree, has_ended=standing.has_ended)
     if isinstance(snapshot.disk, Known):
         yield from _disk(snapshot, snapshot.disk.value)
+    yield from _quota(snapshot)
     if not standing.has_ended:
         yield from _ray_notice(snapshot)
 
@@ -230,6 +232,26 @@ def _disk(snapshot: Snapshot, disk: Disk) -> Iterator[Alert]:
             line=f"{disk.mount} has {disk.inodes_free_ratio:.1%} of its inodes left",
             advice="remove small files; free bytes do not help",
         )
+
+
+def _quota(snapshot: Snapshot) -> Iterator[Alert]:
+    """A write was refused for a quota, and no save has gone well since."""
+    story = snapshot.story
+    refused = [clue for clue in story.clues if clue.kind == ClueKind.QUOTA.value]
+    saved_at = max((save.saved_at or 0.0 for save in story.saves), default=0.0)
+    if not refused or saved_at > refused[-1].at:
+        return
+    line = "the quota is used up: a write was refused"
+    if isinstance(snapshot.disk, Known):
+        disk = snapshot.disk.value
+        line += f", although {disk.mount} has {gib(disk.free_bytes)} free"
+    yield Alert(
+        code="disk-quota",
+        level=Level.CRITICAL,
+        line=line,
+        evidence=(refused[-1].line[:300],),
+        advice="raise the quota, or make room within it: free bytes of the disk do not help",
+    )
 
 
 def _saves_left(disk: Disk, size: int) -> float:

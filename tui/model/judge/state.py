@@ -17,8 +17,9 @@ STARTUP_LIMIT_S = 20 * 60.0
 UNSEEN_LIMITS_S = {GENERATE: 900.0, EVAL: 1800.0, SAVE: 1200.0}
 """Silence allowed in a phase that this run has not been through yet."""
 UNSEEN_LIMIT_S = 600.0
+SIGKILL_CODE = 137
 _SIGNALS = {
-    137: "killed (SIGKILL), not by its own memory limit",
+    SIGKILL_CODE: "killed (SIGKILL), not by its own memory limit",
     139: "segmentation fault (SIGSEGV)",
     143: "asked to end (SIGTERM)",
 }
@@ -91,8 +92,10 @@ def _exited(story: Story, container: Container, since: float) -> Standing:
     if container.exit_code == 0 and (story.rollouts_done or not story.attempt):
         return Standing(state=RunState.FINISHED, since=since, reason="the container exited with 0")
     reason = f"the container exited with {container.exit_code}"
-    if container.oom_killed:
+    if container.oom_killed and container.exit_code == SIGKILL_CODE:
         reason += ", killed for memory"
+    elif container.oom_killed:
+        reason += ", and a process in it was killed for memory"
     elif container.exit_code in _SIGNALS:
         reason += f", {_SIGNALS[container.exit_code]}"
     return Standing(state=RunState.FAILED, since=since, reason=reason)

@@ -24,6 +24,11 @@ def run_launched(story: Story, event: RunLaunched) -> Story:
     return moved(story, event.at, "launched")
 
 
+def told_before(story: Story) -> Story:
+    """What stays of a story when its next start is told by another log."""
+    return replace(_next_attempt(story, "", 0.0), attempt=0, started_at=None)
+
+
 def _next_attempt(story: Story, job_id: str, at: float) -> Story:
     return Story(
         attempt=story.attempt + 1,

@@ -1,0 +1,72 @@
+"""Becomes a command in a session of its own: `python -I -S spawn.py MARK LOG < ORDER`.
+
+MARK and LOG are open files. What is written into MARK is there before the command begins, and not
+where it never began; whoever holds MARK locked waits for that. ORDER is JSON and holds secrets.
+Errors are told on standard output, which ends when the command has begun.
+
+Of the standard library alone, and run as a file: nothing of milepost lives on in the command.
+"""
+
+from __future__ import annotations
+
+import fcntl
+import json
+import os
+import signal
+import sys
+from typing import TypedDict
+
+MARK_BYTES = 256
+"""Written at once, and always as many: what is there is never a mixture."""
+
+
+class Order(TypedDict):
+    """What to become."""
+
+    key: str
+    """Of the action's step, for the mark."""
+    boot_id: str
+    argv: list[str]
+    environment: dict[str, str]
+    cwd: str
+
+
+def main(mark: int, log: int) -> None:
+    """Read the order, and let a child go its own way with it."""
+    order: Order = json.load(sys.stdin)
+    if os.fork():  # whoever asked is not to be the parent of the command
+        os._exit(0)
+    os.setsid()
+    answer = fcntl.fcntl(1, fcntl.F_DUPFD_CLOEXEC, 3)
+    try:
+        _become(order, mark, log)
+    except OSError as fault:
+        os.pwrite(mark, b"".ljust(MARK_BYTES), 0)
+        name = os.fsdecode(fault.filename or order["argv"][0])
+        os.write(answer, os.fsencode(f"{name}: {fault.strerror}"))
+    os._exit(127)
+
+
+def _become(order: Order, mark: int, log: int) -> None:
+    os.chdir(order["cwd"])
+    null = os.open(os.devnull, os.O_RDONLY)
+    for number, target in ((null, 0), (log, 1), (log, 2)):
+        os.dup2(number, target)
+    for number in (mark, log):
+        os.set_inheritable(number, False)
+    for each in signal.valid_signals():
+        if signal.getsignal(each) is signal.SIG_IGN:
+            signal.signal(each, signal.SIG_DFL)
+    signal.pthread_sigmask(signal.SIG_SETMASK, ())
+    told = json.dumps([order["key"], os.getpid(), _start_ticks(), order["boot_id"]])
+    os.pwrite(mark, told.encode().ljust(MARK_BYTES), 0)
+    os.execvpe(order["argv"][0], order["argv"], order["environment"])  # noqa: S606 - its purpose
+
+
+def _start_ticks() -> int:
+    with open("/proc/self/stat", "rb") as file:  # noqa: PTH123 - `pathlib` is slow to import
+        return int(file.read().rpartition(b")")[2].split()[19])
+
+
+if __name__ == "__main__":
+    main(int(sys.argv[1]), int(sys.argv[2]))
