@@ -19,7 +19,7 @@ import psutil
 
 from tui.actions import starting
 from tui.actions.context import plan_file
-from tui.actions.executor import Executor
+from tui.actions.executor import Executor, Perform
 from tui.model.action import ActionRecord
 from tui.model.plan import ActionPlan, StartRun
 from tui.model.plan_document import plan_text
@@ -69,7 +69,7 @@ class Stage:
         file.write_text(plan_text(plan))
 
     def carried_out(self, plan: ActionPlan) -> ActionRecord:
-        performers = {StartRun: starting.perform}
+        performers: dict[type, Perform] = {StartRun: starting.perform}
         return Executor(folder=self.state, performers=performers).carry_out(plan.id)
 
     def begun(self) -> list[int]:

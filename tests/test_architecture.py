@@ -7,8 +7,11 @@ import pathlib
 import re
 import subprocess
 import sys
+from dataclasses import replace
 
 import pytest
+
+from tui.config import LIMITS, load_config
 
 ROOT = pathlib.Path(__file__).parents[1]
 SOURCES = sorted((ROOT / "tui").rglob("*.py"))
@@ -21,6 +24,8 @@ HEADLESS = (
     "tui.explain",
     "tui.view.report",
     "tui.demo.launch",
+    "tui.guard.post_mortem",
+    "tui.guard.recorder",
     "tui.cli.commands",
 )
 
@@ -59,6 +64,21 @@ def test_no_file_and_no_function_outgrows_its_ceiling(path: pathlib.Path) -> Non
 @pytest.mark.parametrize("path", SOURCES, ids=lambda path: str(path.relative_to(ROOT)))
 def test_every_module_says_what_is_in_it(path: pathlib.Path) -> None:
     assert ast.get_docstring(ast.parse(path.read_text(encoding="utf-8")))
+
+
+def test_the_readme_shows_every_setting_with_its_default(tmp_path: pathlib.Path) -> None:
+    told = (ROOT / "README.md").read_text(encoding="utf-8")
+    (example,) = re.findall(r"```toml\n(.*?)```", told, re.DOTALL)
+    file = tmp_path / "config.toml"
+    file.write_text(example)
+    shown, default = load_config(file), load_config()
+    between_s = default.limits.failure_interval_s
+
+    assert not [key for key in LIMITS if f"\n{key} = " not in example]
+    assert replace(shown.limits, failure_interval_s=between_s) == default.limits
+    for name in ("ascii", "mouse", "interval_s", "read_only"):
+        assert f"\n{name} = " in example
+        assert getattr(shown, name) == getattr(default, name)
 
 
 def test_the_readme_lists_every_alert() -> None:

@@ -46,7 +46,7 @@ _PLAIN: Mapping[str, type | tuple[type, ...]] = {
     "limits": dict,
     "keys": dict,
 }
-_LIMITS: Mapping[str, tuple[str, float]] = {
+LIMITS: Mapping[str, tuple[str, float]] = {
     "work_at_risk_s": ("work_at_risk_s", 1.0),
     "hours_between_failures": ("failure_interval_s", 3600.0),
     "memory_warn_gib": ("memory_warn_bytes", GIB),
@@ -124,10 +124,10 @@ def checked_interval_s(interval_s: float, where: str) -> float:
 def _limits(given: Mapping[str, Any], file: Path) -> Limits:
     values: dict[str, Any] = {}
     for key, value in given.items():
-        _refuse_unknown(key, _LIMITS, file, "limits.")
+        _refuse_unknown(key, LIMITS, file, "limits.")
         if isinstance(value, bool) or not isinstance(value, int | float) or value <= 0:
             raise ConfigError(f"{file}: limits.{key} = {value!r} is not a number above 0")
-        name, factor = _LIMITS[key]
+        name, factor = LIMITS[key]
         values[name] = int(value * factor) if name.endswith("_bytes") else float(value * factor)
     return replace(Limits(), **values)
 

@@ -141,7 +141,7 @@ def test_whatever_hangs_it_ends_in_time(
     run: tuple[Process, ...], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Dumps that do not end, a kernel log that does not answer: the rest is there all the same."""
-    fake_py_spy(tmp_path, "sleep 60", monkeypatch)
+    fake_py_spy(tmp_path, "exec sleep 60", monkeypatch)
     go = threading.Event()
 
     def hangs() -> str:

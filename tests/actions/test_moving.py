@@ -22,6 +22,7 @@ from tui.actions import moving
 from tui.actions.executor import Perform
 from tui.actions.rollback_plan import plan_rollback
 from tui.actions.undo_plan import plan_undo
+from tui.miles.flags import launch_from_argv
 from tui.miles.layout import tracked_name
 from tui.model.action import ActionRecord, ActionState
 from tui.model.checkpoint import Checkpoint, Layout, Soundness, Verification
@@ -165,6 +166,28 @@ def test_what_the_confirm_says(place: Place) -> None:
     assert "iter_0000060, iter_0000080, rollout/global_dataset_state_dict_59.pt" in rows["Moves"]
     assert "--undo" in rows["Deletes"]
     assert "never verified" in rows["But"]
+
+
+@pytest.mark.parametrize(
+    ("command", "doubt"),
+    [
+        ("--save /c --load /c --start-rollout-id 60", "--start-rollout-id 60"),
+        ("--save /c --load /c --ckpt-step 60", "Megatron loads that one"),
+        ("--save /c --load /c --critic-save /d", "--critic-save"),
+        ("--save /c", "has no --load"),
+        ("--save /c --load /models/base", "has --load /models/base"),
+    ],
+)
+def test_what_the_command_says_against_it(place: Place, command: str, doubt: str) -> None:
+    seen = situation(place.root, place.state)
+    launch = launch_from_argv(("python3", "train.py", *command.split()))
+    attachment = replace(seen.snapshot.attachment, launch=launch)
+    seen = replace(seen, snapshot=replace(seen.snapshot, attachment=attachment))
+    plan = plan_rollback(seen, 40)
+    assert isinstance(plan, ActionPlan)
+    doubts = [row.text for row in plan.rows if row.label == "But"]
+    assert sum(doubt in text for text in doubts) == 1
+    assert len(doubts) == 2  # the other one: it was never verified
 
 
 def test_a_tracker_that_lags_can_be_moved_on(place: Place) -> None:

@@ -4,19 +4,21 @@ from __future__ import annotations
 
 import subprocess
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 
 import pytest
 from save_folders import checkpoint, save
 
-from tui.actions import saving
+from tui.actions import saving, trigger
+from tui.actions.containers import Ran
 from tui.actions.context import Context, Done, cancel_file
 from tui.actions.errors import StepFailed
 from tui.actions.signals import target_of
 from tui.model.action import ActionKind
 from tui.model.plan import ActionPlan, AskToSave
+from tui.model.reading import Absence, Reading, Unknown, known
 from tui.model.target import RunTarget
 from tui.runs.journal import Journal
 
@@ -224,6 +226,62 @@ def test_where_the_checkpoints_cannot_be_seen_the_request_and_the_log_tell(scene
     scene.options = {"save_folder": "", "log": str(scene.log)}
     done = scene.perform(nothing, scene.say, scene.consume)
     assert done.line.startswith("checkpoint 45 was saved where it cannot be seen from here")
+
+
+def test_a_megatron_save_is_seen_in_the_log_first(scene: Scene) -> None:
+    scene.options = {"log": str(scene.log)}
+
+    def begins() -> None:
+        with scene.log.open("a") as log:
+            log.write("[2026-11-29 12:00:00.123456] saving checkpoint at iteration      45 to ")
+            log.write("/ckpt/run-a in torch_dist format\n")
+
+    scene.interrupted(begins)
+    assert scene.lines()[-1] == "picked up: checkpoint 45 is being saved"
+
+
+class TestByACommandInTheContainer:
+    """The container is this machine, and its engine is not always there."""
+
+    @pytest.fixture(autouse=True)
+    def outage(self, scene: Scene, monkeypatch: pytest.MonkeyPatch) -> list[str]:
+        scene.options = {"host_trigger": "", "container_id": "f" * 64}
+        outage: list[str] = []
+
+        def exec_in(_: str, argv: Sequence[str]) -> Reading[Ran]:
+            if outage:
+                return Unknown(why=Absence.MISSING, reason=outage[0])
+            done = subprocess.run(argv, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True)
+            return known(Ran(exit_code=done.returncode, output=done.stdout), 0.0)
+
+        monkeypatch.setattr(trigger, "exec_in", exec_in)
+        return outage
+
+    def test_it_is_asked_and_waited_for(self, scene: Scene) -> None:
+        done = scene.perform(nothing, scene.begin, scene.write, scene.consume)
+        assert done.facts == {"saved_iteration": "45"}
+
+    def test_an_engine_that_restarts_is_waited_for(self, scene: Scene, outage: list[str]) -> None:
+        outage.append("Docker is not running")
+        done = scene.perform(
+            nothing,
+            outage.clear,
+            scene.begin,
+            lambda: outage.append("Docker is not running"),
+            scene.write,
+            scene.consume,
+            nothing,
+            outage.clear,
+        )
+        assert done.facts == {"saved_iteration": "45"}
+
+    def test_an_engine_that_does_not_come_back(
+        self, scene: Scene, outage: list[str], monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        monkeypatch.setattr(saving, "_UNREACHABLE_S", 0.0)
+        outage.append("Docker is not running")
+        failure = scene.failed(nothing, nothing)
+        assert failure.line == "the save could not be asked for: Docker is not running"
 
 
 class TestEndsWithoutASave:

@@ -14,7 +14,7 @@ from families import Families, until
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tui.actions.process_table import read_row
+from tui.actions.process_table import read_row, stuck_in
 from tui.actions.signals import Delivered, Delivery, target_of
 from tui.actions.stopping import (
     Ask,
@@ -172,6 +172,26 @@ def test_a_held_process_is_forced(families: Families) -> None:
     top = target_of(process.pid)
     assert top is not None
     assert stop_tree(top, patience=SHORT).ended is Ended.FORCED
+
+
+_DEAF_IN_THE_KERNEL = """
+import ctypes, time
+print("ready", flush=True)
+ctypes.PyDLL(None).vfork() or time.sleep(1000)
+"""
+
+
+def test_where_a_process_is_deaf_to_signals_is_told(families: Families) -> None:
+    """One that made a child with `vfork` waits for it as one waits for a driver: in state D."""
+    top = started(families, _DEAF_IN_THE_KERNEL)
+    until(lambda: stuck_in(top.pid) != "")
+    world = World(send=lambda *_: Delivery(result=Delivered.SENT))
+    stopped = stop_tree(top, patience=Patience(grace_s=0.1, kill_s=0.2), world=world)
+    assert stopped.ended is Ended.SURVIVED
+    (survivor,) = (each for each in stopped.survivors if each.target == top)
+    assert survivor.state == "D"
+    assert f"process {top.pid} the driver, state D in {survivor.waits_in}" in stopped.line
+    assert stop_tree(top, patience=SHORT).is_gone
 
 
 # Decisions, with a world of our own

@@ -11,7 +11,7 @@ from terminal import Terminal
 pytestmark = pytest.mark.pty
 
 CHILD = Path(__file__).parent / "acting_child.py"
-UPDATE_BYTES = 4096
+UPDATE_BYTES = 1024
 
 
 def screen(size: tuple[int, int] = (160, 50)) -> Terminal:

@@ -131,14 +131,14 @@ def _day(folder: Path, *, floor: bool) -> None:
 
 
 def _reading(folder: Path) -> None:
-    begin = time.perf_counter()
+    begin = time.process_time()
     kept = len(past_of(folder))
-    took = time.perf_counter() - begin
-    begin = time.perf_counter()
+    took = time.process_time() - begin
+    begin = time.process_time()
     found = post_mortems_of(folder, this_moment(), this_boot())
     peak_mib = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024
-    print(f"read a day back, thinned to {kept} samples: {took:.2f} s")
-    print(f"post-mortem over it ({len(found)} found): {time.perf_counter() - begin:.2f} s")
+    print(f"read a day back, thinned to {kept} samples: {took:.2f} s of CPU")
+    print(f"post-mortem over it ({len(found)} found): {time.process_time() - begin:.2f} s")
     print(f"peak memory of this process {peak_mib:.0f} MiB")
 
 
@@ -147,16 +147,18 @@ def _cpu(folder: Path, seconds: int) -> None:
     recorder.start()
     thread = next(each for each in threading.enumerate() if each.name == "recorder")
     clock = time.pthread_getcpuclockid(thread.ident or 0)
-    caller, begun = 0.0, time.clock_gettime(clock)
+    calls, begun = list[float](), time.clock_gettime(clock)
     for _, snapshot in islice(published(DAY_S), seconds):
         before = time.perf_counter()
         recorder.record(snapshot)
-        caller = max(caller, time.perf_counter() - before)
+        calls.append(time.perf_counter() - before)
         time.sleep(1.0)
     spent = time.clock_gettime(clock) - begun
     recorder.close()
     print(f"at one look a second for {seconds} s: {spent / seconds:.3%} of a core")
-    print(f"longest call of `record`: {caller * 1e6:.0f} µs")
+    calls.sort()
+    usual, longest = calls[len(calls) // 2], calls[-1]
+    print(f"a call of `record`: median {usual * 1e6:.0f} µs, longest {longest * 1e6:.0f} µs")
 
 
 if __name__ == "__main__":

@@ -462,6 +462,15 @@ def test_a_run_that_died_while_milepost_was_gone(run: Path) -> None:
     assert kinds == [IncidentKind.UNWATCHED, IncidentKind.RUN_DIED]
     assert newest is not None
     assert newest.kind is IncidentKind.RUN_DIED
+    assert newest.line.startswith("the run died at 14:03 or later, by 14:12: killed by SIGKILL")
+
+
+def test_without_boot_ids_an_uptime_that_begins_again_is_another_boot(run: Path) -> None:
+    crashed(run, every(5.0, 100.0, left(0.3)), boot="")
+    found = post_mortem_of(run, rebooted(900.0), "")
+
+    assert found is not None
+    assert found.kind is IncidentKind.BOX_DOWN
 
 
 def test_the_logs_last_words_survive_a_log_that_did_not(run: Path, tmp_path: Path) -> None:

@@ -30,7 +30,7 @@ def plan_autopsy(situation: Situation) -> ActionPlan | Refusal:
         made_at=situation.at,
         rows=(
             Row(label="Writes", text=WRITES_DOWN),
-            Row(label="Changes", text="nothing; a process is held for a moment while it is read"),
+            Row(label="Changes", text="nothing: its processes are not held while they are read"),
         ),
         steps=(TakeAutopsy(attachment=situation.snapshot.attachment),),
         go="take it",

@@ -69,7 +69,7 @@ def planned(situation: Situation, ask: Ask) -> ActionPlan | Refusal:
             if iteration is None:
                 return Refusal(reason="there is no checkpoint to choose")
             if ask.kind is ActionKind.CONVERT:
-                return plan_convert(situation, iteration)
+                return plan_convert(situation, iteration, ask.origin)
             return plan_rollback(situation, iteration, force=ask.force)
 
 

@@ -12,11 +12,10 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-import psutil
-
 from tui.actions.errors import Refused
 from tui.actions.launch import new_id
 from tui.actions.moving import quarantine_name, tracker_text, words_of
+from tui.actions.save_plan import launch_of
 from tui.actions.situation import Situation
 from tui.checkpoints.rollback import SaveListing, newer_than, tracker_for
 from tui.miles.layout import DATA_FOLDER, EVENTS_FOLDER, TRACKER_NAME, iteration_of, tracked_name
@@ -27,6 +26,7 @@ from tui.model.judge.would_load import is_trusted
 from tui.model.plan import ActionPlan, MoveAside, Refusal, Row, Step, WriteTracker
 from tui.model.reading import Unknown
 from tui.model.snapshot import Level
+from tui.probes.memory import mounts
 from tui.probes.save_folder import SaveFolder
 
 _FORCE = "`--force` does it all the same"
@@ -186,12 +186,15 @@ def _check_disk(folder: _Folder) -> None:
     root = folder.root
     if os.statvfs(root).f_flag & os.ST_RDONLY:
         raise Refused(f"{root} is on a filesystem mounted read-only", "remount it first")
-    mounts = {os.path.realpath(part.mountpoint) for part in psutil.disk_partitions(all=True)}
-    for path in ("", *folder.newer):
-        place = root / path
-        if path and os.path.realpath(place.parent) + f"/{place.name}" in mounts:
+    table = Path("/proc/self/mountinfo").read_bytes().decode(errors="surrogateescape")
+    points = {mount.point for mount in mounts(table)}
+    places = [root / path for path in folder.newer]
+    for place in places:
+        if f"{os.path.realpath(place.parent)}/{place.name}" in points:
             raise Refused(f"{place} is a mount point and cannot be moved", "unmount it first")
-        if not place.is_symlink() and place.is_dir() and not os.access(place, os.W_OK | os.X_OK):
+    for place in (root, *(place.parent for place in places), *places):
+        # A folder that is given another parent is written to.
+        if _is_folder(place) and not os.access(place, os.W_OK | os.X_OK):
             raise Refused(f"{place} may not be changed", "do it as its owner or as root")
 
 
@@ -232,7 +235,7 @@ def _warnings(
 
 
 def _doubts(situation: Situation, chosen: Checkpoint, folders: Sequence[_Folder]) -> Iterator[str]:
-    seen, launch = chosen.verification, situation.snapshot.story.launch
+    seen, launch = chosen.verification, launch_of(situation.snapshot)
     if chosen.state is not CheckpointState.WHOLE:
         yield f"{chosen.iteration} is {chosen.state.value}: {chosen.reason}"
     if seen is None:
@@ -244,6 +247,9 @@ def _doubts(situation: Situation, chosen: Checkpoint, folders: Sequence[_Folder]
     critic = _critic_root(folders[0].root)
     if len(folders) == 1 and _is_folder(critic):
         yield f"the critic has no checkpoint {chosen.iteration}: {critic} is left as it is"
+    if launch.argv and (launch.load or "").rstrip("/") != (launch.save or "").rstrip("/"):
+        what = f"--load {launch.load}" if launch.load else "no --load"
+        yield f"the command has {what}, which `milepost resume` puts right"
     if launch.start_rollout_id is not None:
         yield f"the command has --start-rollout-id {launch.start_rollout_id}, whatever is loaded"
     words = {word.partition("=")[0] for word in launch.argv}

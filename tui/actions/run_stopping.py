@@ -6,14 +6,14 @@ shell passes no signal on, and `docker stop` would end in a kill.
 
 from __future__ import annotations
 
-import signal
 import time
 
 from tui.actions import containers, ray_jobs
+from tui.actions.asking import asked_to_end
 from tui.actions.context import Context, Done
 from tui.actions.errors import StepFailed
 from tui.actions.freeing import Wanted, wait_until_free
-from tui.actions.signals import Delivered, is_alive, send
+from tui.actions.signals import is_alive
 from tui.actions.stopping import Patience, stop_tree
 from tui.model.events import GpusRead, MemoryRead
 from tui.model.gpu import GpuReport
@@ -68,7 +68,7 @@ def _container_stopped(
     container: ContainerTarget, target: RunTarget, grace_s: float, context: Context
 ) -> list[str]:
     driver = target.driver
-    if driver is not None and send(driver, signal.SIGTERM).result is Delivered.SENT:
+    if driver is not None and asked_to_end(driver, container):
         context.note(f"asked the driver, process {driver.pid}, to end (SIGTERM)")
         context.wait_for(lambda: not is_alive(driver), grace_s)
         context.wait_for(lambda: not containers.is_running(container), _LINGER_S, every_s=0.3)

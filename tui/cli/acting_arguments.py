@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import argparse
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Protocol
 
@@ -31,142 +33,76 @@ class MakeParser(Protocol):
     ) -> argparse.ArgumentParser: ...
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Act:
+    """One command that changes something."""
+
+    kind: ActionKind
+    description: str
+    options: tuple[Callable[[argparse.ArgumentParser], None], ...] = ()
+    of_checkpoint: bool = False
+    """It takes the number of a checkpoint first."""
+
+
 def builders(
     make: MakeParser, target_options: Callable[[argparse.ArgumentParser], None]
 ) -> dict[str, Callable[[], argparse.ArgumentParser]]:
     """Command to what makes its parser."""
-
-    def acting_parser(
-        command: str, description: str, kind: ActionKind, *, of_checkpoint: bool = False
-    ) -> argparse.ArgumentParser:
-        parser = make(command, description, _CODES)
-        if of_checkpoint:
-            parser.add_argument(
-                "iteration", nargs="?", metavar="ITER", help="the checkpoint's number"
-            )
-        target_options(parser)
-        parser.add_argument("--dry-run", action="store_true", help="only show what would be done")
-        parser.add_argument("--yes", action="store_true", help="do not ask; for scripts")
-        _json(parser, "the outcome as a versioned JSON document on stdout")
-        parser.set_defaults(command=lambda arguments: _act(arguments, _ask(kind, arguments)))
-        return parser
-
-    def save() -> argparse.ArgumentParser:
-        return acting_parser(
-            "save",
-            "Ask the run to save at the end of this rollout, and see it land on disk.\n"
-            "Needs --save-trigger-sentinel in its command; a resume can switch that on.",
-            ActionKind.SAVE,
-        )
-
-    def stop() -> argparse.ArgumentParser:
-        parser = acting_parser(
-            "stop",
-            "End the run: save first where it can, ask, wait, force, and see memory come free.",
-            ActionKind.STOP,
-        )
-        _stop_options(parser)
-        return parser
-
-    def resume() -> argparse.ArgumentParser:
-        parser = acting_parser(
-            "resume",
-            "Start the run again from its newest good checkpoint, killing first what still lives\n"
-            "of it, with a new log; then watch until the log proves the right step. Works when\n"
-            "the run is long gone. `-- COMMAND…` starts that instead of what is known.",
-            ActionKind.RESUME,
-        )
-        _stop_options(parser)
-        parser.add_argument(
-            "--from",
-            dest="iteration",
-            type=int,
-            metavar="ITER",
-            help="roll back to this checkpoint first (default: the newest good one)",
-        )
-        parser.add_argument(
-            "--keep-wrong",
-            action="store_true",
-            help="do not stop it when it starts fresh or at the wrong step",
-        )
-        parser.add_argument(
-            "--force", action="store_true", help="also after the same failure twice in a row"
-        )
-        return parser
-
-    def rollback() -> argparse.ArgumentParser:
-        parser = acting_parser(
-            "rollback",
-            "Make an older whole checkpoint the one that a resume loads. What is newer is moved\n"
-            "to a folder beside it; nothing is deleted, and --undo puts everything back.",
-            ActionKind.ROLLBACK,
-            of_checkpoint=True,
-        )
-        parser.add_argument("--undo", action="store_true", help="undo the last rollback")
-        parser.add_argument(
-            "--force", action="store_true", help="also one that a verify spoke against"
-        )
-        parser.set_defaults(command=_roll)
-        return parser
-
-    def convert() -> argparse.ArgumentParser:
-        parser = acting_parser(
-            "convert",
-            "Turn a checkpoint into a Hugging Face folder with Miles' own converter, and prove\n"
-            "that every weight arrived.",
-            ActionKind.CONVERT,
-            of_checkpoint=True,
-        )
-        parser.add_argument(
-            "--origin-hf-dir", type=Path, metavar="DIR", help="the base model's Hugging Face folder"
-        )
-        return parser
-
-    def autopsy() -> argparse.ArgumentParser:
-        return acting_parser(
-            "autopsy",
-            "Write down what every process of the run is at: stacks, counters, last lines,\n"
-            "memory. Changes nothing of the run. Takes at most 20 s.",
-            ActionKind.AUTOPSY,
-        )
-
-    def actions() -> argparse.ArgumentParser:
-        parser = make("actions", "What was done to the run, and what is under way.", _CODES)
-        target_options(parser)
-        group = parser.add_mutually_exclusive_group()
-        group.add_argument(
-            "--finish", action="store_true", help="carry on with the one that was interrupted"
-        )
-        group.add_argument("--give-up", action="store_true", help="close it as it stands")
-        group.add_argument(
-            "--cancel", action="store_true", help="ask the one under way to leave off"
-        )
-        _json(parser, "a versioned JSON document on stdout")
-        parser.set_defaults(command=_actions)
-        return parser
-
-    def run() -> argparse.ArgumentParser:
-        parser = make(
-            "run",
-            "Start a command in our care: detached, its output in a log file, how it was started\n"
-            "kept, so that it can be resumed whatever happens to it.",
-            "exit codes: 0 it was started, 2 usage, 8 refused\n",
-        )
-        parser.add_argument("--name", help="of the run (default: of its save folder)")
-        parser.add_argument("--log", type=Path, metavar="FILE", help="new file for its output")
-        parser.set_defaults(command=_run)
-        return parser
-
+    acts = {name: partial(_acting, name, act, make, target_options) for name, act in ACTS.items()}
     return {
-        "save": save,
-        "stop": stop,
-        "resume": resume,
-        "rollback": rollback,
-        "convert": convert,
-        "autopsy": autopsy,
-        "actions": actions,
-        "run": run,
+        **acts,
+        "actions": partial(_actions_parser, make, target_options),
+        "run": partial(_run_parser, make),
     }
+
+
+def _acting(
+    name: str,
+    act: Act,
+    make: MakeParser,
+    target_options: Callable[[argparse.ArgumentParser], None],
+) -> argparse.ArgumentParser:
+    parser = make(name, act.description, _CODES)
+    if act.of_checkpoint:
+        parser.add_argument("iteration", nargs="?", metavar="ITER", help="the checkpoint's number")
+    target_options(parser)
+    parser.add_argument("--dry-run", action="store_true", help="only show what would be done")
+    parser.add_argument("--yes", action="store_true", help="do not ask; for scripts")
+    _json(parser, "the outcome as a versioned JSON document on stdout")
+    parser.set_defaults(command=lambda arguments: _act(arguments, _ask(act.kind, arguments)))
+    for option in act.options:
+        option(parser)
+    return parser
+
+
+def _actions_parser(
+    make: MakeParser, target_options: Callable[[argparse.ArgumentParser], None]
+) -> argparse.ArgumentParser:
+    parser = make("actions", "What was done to the run, and what is under way.", _CODES)
+    target_options(parser)
+    group = parser.add_mutually_exclusive_group()
+    for flag, told in (
+        ("--finish", "carry on with the one that was interrupted"),
+        ("--give-up", "close it as it stands"),
+        ("--cancel", "ask the one under way to leave off"),
+    ):
+        group.add_argument(flag, action="store_true", help=told)
+    _json(parser, "a versioned JSON document on stdout")
+    parser.set_defaults(command=_actions)
+    return parser
+
+
+def _run_parser(make: MakeParser) -> argparse.ArgumentParser:
+    parser = make(
+        "run",
+        "Start a command in our care, as in `milepost run -- python train.py …`: detached, its\n"
+        "output in a log file, how it was started kept, so that it can be resumed later.",
+        "exit codes: 0 it was started, 2 usage, 8 refused\n",
+    )
+    parser.add_argument("--name", help="of the run (default: of its save folder)")
+    parser.add_argument("--log", type=Path, metavar="FILE", help="new file for its output")
+    parser.set_defaults(command=_run)
+    return parser
 
 
 def split_command(words: Sequence[str]) -> tuple[list[str], tuple[str, ...]]:
@@ -193,6 +129,36 @@ def _stop_options(parser: argparse.ArgumentParser) -> None:
     )
 
 
+def _resume_options(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument(
+        "--from",
+        dest="iteration",
+        type=int,
+        metavar="ITER",
+        help="roll back to this checkpoint first (default: the newest good one)",
+    )
+    parser.add_argument(
+        "--keep-wrong",
+        action="store_true",
+        help="do not stop it when it starts fresh or at the wrong step",
+    )
+    parser.add_argument(
+        "--force", action="store_true", help="also after the same failure twice in a row"
+    )
+
+
+def _rollback_options(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument("--undo", action="store_true", help="undo the last rollback")
+    parser.add_argument("--force", action="store_true", help="also one that a verify spoke against")
+    parser.set_defaults(command=_roll)
+
+
+def _convert_options(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument(
+        "--origin-hf-dir", type=Path, metavar="DIR", help="the base model's Hugging Face folder"
+    )
+
+
 def _json(parser: argparse.ArgumentParser, help_text: str) -> None:
     parser.add_argument("--json", action="store_true", help=help_text)
     parser.add_argument("--config", type=Path, help=argparse.SUPPRESS)
@@ -213,6 +179,7 @@ def _ask(kind: ActionKind, arguments: Arguments) -> Ask:
         stop_if_wrong=not arguments.keep_wrong,
         force=arguments.force,
         command=arguments.start_command,
+        origin=str(arguments.origin_hf_dir) if arguments.origin_hf_dir is not None else "",
     )
 
 
@@ -222,6 +189,47 @@ def _roll(arguments: Arguments) -> int:
     if arguments.undo == (ask.iteration is not None):
         raise UsageError("a rollback needs the number of a checkpoint, or --undo")
     return _act(arguments, ask)
+
+
+ACTS: Mapping[str, Act] = {
+    "save": Act(
+        kind=ActionKind.SAVE,
+        description="Ask the run to save at the end of this rollout, and see it land on disk.\n"
+        "Needs --save-trigger-sentinel in its command; a resume can switch that on.",
+    ),
+    "stop": Act(
+        kind=ActionKind.STOP,
+        description="End the run: save first where it can, ask, wait, force, and see its memory\n"
+        "come free.",
+        options=(_stop_options,),
+    ),
+    "resume": Act(
+        kind=ActionKind.RESUME,
+        description="Start the run again from its newest good checkpoint, killing first what\n"
+        "still lives of it, with a new log; then watch until the log proves the right step. Works\n"
+        "when the run is long gone. `-- COMMAND…` starts that instead of what is known.",
+        options=(_stop_options, _resume_options),
+    ),
+    "rollback": Act(
+        kind=ActionKind.ROLLBACK,
+        description="Make an older whole checkpoint the one that a resume loads. What is newer is\n"
+        "moved to a folder beside it; nothing is deleted, and --undo puts everything back.",
+        options=(_rollback_options,),
+        of_checkpoint=True,
+    ),
+    "convert": Act(
+        kind=ActionKind.CONVERT,
+        description="Turn a checkpoint into a Hugging Face folder with Miles' own converter, and\n"
+        "prove that every weight arrived.",
+        options=(_convert_options,),
+        of_checkpoint=True,
+    ),
+    "autopsy": Act(
+        kind=ActionKind.AUTOPSY,
+        description="Write down what every process of the run is at: stacks, counters, last\n"
+        "lines, memory. Changes nothing of the run. Takes at most 20 s.",
+    ),
+}
 
 
 # What they do is imported when it is asked for: it knows half of the program.

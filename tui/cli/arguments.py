@@ -26,9 +26,13 @@ alive, and what would a crash cost now.
 """
 _EPILOG = """\
 commands:
-  (none)    open the screen            demo      watch a simulated run
-  status    one reading                explain   say what a finished or copied log tells
-  runs      what runs on this machine
+  (none)       open the screen
+  status       one reading
+  runs         what runs on this machine
+  checkpoints  what a save folder holds, and what a restart would load
+  verify       read every byte of a checkpoint
+  explain      say what a finished or copied log tells
+  demo         watch a simulated run
 
 exit codes: 0 well, 1 milepost failed, 2 usage, 3 degraded, 4 stalled, 5 ended badly,
 6 nothing found, 7 cannot tell
@@ -81,7 +85,7 @@ class Arguments(argparse.Namespace):
     keep_wrong: bool = False
     force: bool = False
     name: str | None
-    origin_hf_dir: Path | None
+    origin_hf_dir: Path | None = None
     start_command: tuple[str, ...] = ()
     """What stands behind `--`."""
 

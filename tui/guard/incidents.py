@@ -210,6 +210,6 @@ def _tells_more(sample: Sample, before: Sample) -> bool:
 
 
 def _is_other_boot(before: Session | None, last: Sample, session: Session) -> bool:
-    if before is not None:
+    if before is not None and before.box.boot_id and session.box.boot_id:
         return before.box.boot_id != session.box.boot_id
     return session.uptime_s < last.uptime_s - 1.0

@@ -6,7 +6,7 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 
 from tui.guard.exits import Confidence, Told, end_of_run, killed_for_memory
-from tui.guard.incidents import Incident, IncidentKind
+from tui.guard.incidents import HOLE_S, Incident, IncidentKind
 from tui.guard.kernel_clues import KernelClue, KernelLine
 from tui.guard.records import Words
 from tui.guard.sample import Sample
@@ -58,7 +58,7 @@ def told(
     lines = kernel.value if isinstance(kernel, Known) else ()
     offset_s = incident.session.utc_offset_s if incident.session else 0
     last = incident.before[-1]
-    what = _what(incident, lines, clock(last.at, offset_s)[:5])
+    what = _what(incident, lines, _when(incident, offset_s))
     where = _where(last)
     return PostMortem(
         kind=incident.kind,
@@ -140,6 +140,16 @@ def clock(at: float, offset_s: int) -> str:
     """Time of day, `03:11:04`."""
     second = int(at + offset_s) % 86400
     return f"{second // 3600:02d}:{second // 60 % 60:02d}:{second % 60:02d}"
+
+
+def _when(incident: Incident, offset_s: int) -> str:
+    """`03:11`; of a run, if nobody looked for a while, `03:11 or later, by 03:20`."""
+    last, after = incident.before[-1], incident.after
+    when = clock(last.at, offset_s)[:5]
+    if incident.kind not in (IncidentKind.RUN_DIED, IncidentKind.PROCESS_KILLED) or after is None:
+        return when
+    is_seen = after.uptime_s - last.uptime_s <= HOLE_S
+    return when if is_seen else f"{when} or later, by {clock(after.at, offset_s)[:5]}"
 
 
 def _until(incident: Incident) -> float | None:

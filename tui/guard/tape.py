@@ -63,7 +63,7 @@ class Tape:
         """Say that this was the end, and not the power."""
         if self._session is not None and not self.notice:
             try:
-                self._ring.append(written(Ended(at=moment.at)))
+                self._ring.append(written(Ended(at=round(moment.at, 2))))
             except OSError as fault:
                 self._drop(moment, fault, count=0)
         self._ring.release()

@@ -28,6 +28,8 @@ class Ask:
     """Also where the same failure came again and again with nothing changed."""
     command: tuple[str, ...] = field(default=(), repr=False)
     """Start this instead of the command that is known."""
+    origin: str = ""
+    """The base model's Hugging Face folder; empty: as the run's arguments name it."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -1,0 +1,197 @@
+"""Where a run of the demo can live, each with what a person has of it: its files and its name."""
+
+from __future__ import annotations
+
+import json
+import os
+import secrets
+import sys
+import time
+from abc import ABC, abstractmethod
+from collections.abc import Callable
+from contextlib import suppress
+from pathlib import Path
+from typing import Any
+
+import psutil
+from box import Box
+from docker_box import DockerBox
+
+DEADLINE_S = 120.0
+SPEED = 60
+_LAUNCHER = """\
+#!/bin/sh
+# As Miles' own scripts do: arguments from the environment behind its own.
+cd /
+python3 -m tui.demo --dir {directory} --speed {speed} --num-rollout 100000 \
+    --save-interval 4 --eval-interval 0 ${{MILES_SCRIPT_EXTRA_ARGS}}
+"""
+
+
+def until(condition: Callable[[], bool], deadline_s: float = DEADLINE_S) -> None:
+    """Wait for it."""
+    end = time.monotonic() + deadline_s
+    while True:
+        with suppress(OSError, ValueError, psutil.Error):
+            if condition():
+                return
+        assert time.monotonic() < end, "it never came true"
+        time.sleep(0.05)
+
+
+class Place(ABC):
+    """One run in one box."""
+
+    name: str
+    """What a person calls it."""
+
+    def __init__(self, box: Box, folder: Path) -> None:
+        self.box = box
+        self.folder = folder
+        self.mark = f"box-{secrets.token_hex(4)}"
+        """In the command of its driver, and of no other."""
+        for name in ("runs", "ckpt"):
+            (folder / name).mkdir()
+
+    @abstractmethod
+    def start(self) -> None:
+        """Begin it, as a person would."""
+
+    @property
+    def saves(self) -> Path:
+        return self.folder / "ckpt" / "run-a"
+
+    @property
+    def tracker(self) -> str:
+        return (self.saves / "latest_checkpointed_iteration.txt").read_text()
+
+    @property
+    def logs(self) -> list[str]:
+        """Their names, the oldest first."""
+        found = sorted((self.folder / "runs").iterdir(), key=lambda log: log.stat().st_mtime_ns)
+        return [log.name for log in found]
+
+    @property
+    def state(self) -> Path:
+        """What milepost keeps."""
+        return Path(os.environ["HOME"]) / ".local" / "state" / "milepost"
+
+    def drivers(self) -> list[psutil.Process]:
+        """Every driver of it that lives."""
+        found = []
+        for process in psutil.process_iter():
+            with suppress(psutil.Error):
+                words = process.cmdline()
+                is_driver = words[1:3] == ["-m", "tui.demo"] or words[2:4] == ["-m", "tui.demo"]
+                if is_driver and any(word.endswith(self.mark) for word in words):
+                    found.append(process)
+        return found
+
+    def kill(self) -> None:
+        """End it as the kernel does, and all that ends with it."""
+        drivers = self.drivers()
+        for driver in drivers:
+            driver.kill()
+        psutil.wait_procs(drivers, timeout=DEADLINE_S)
+        until(lambda: self.is_gone)
+
+    @property
+    def is_gone(self) -> bool:
+        return not self.drivers()
+
+    def wait_for_checkpoint(self, iteration: int) -> None:
+        until(lambda: int(self.tracker or "0") >= iteration)
+
+    def wait_for_recipe(self) -> None:
+        """Look at it, as whoever has a screen open does all the time."""
+        self.box.status(*self.named)
+        until(lambda: any(self.state.rglob("recipe.json")))
+
+    @property
+    def named(self) -> tuple[str, ...]:
+        return (self.name,)
+
+    def outcome(self, command: str, *argv: str, code: int = 0) -> dict[str, Any]:
+        """The record of an action that was carried out by a command."""
+        told = self.box.milepost(command, "--yes", "--json", *argv)
+        assert told.returncode == code, f"{told.stdout}\n{told.stderr}"
+        document: dict[str, Any] = json.loads(told.stdout.splitlines()[-1])
+        record: dict[str, Any] = document["action"]
+        return record
+
+    def refusal(self, command: str, *argv: str, code: int = 8) -> str:
+        """What a command says that is not carried out."""
+        told = self.box.milepost(command, "--yes", *argv)
+        assert told.returncode == code, f"{told.stdout}\n{told.stderr}"
+        return told.stderr
+
+
+class InContainer(Place):
+    """A container whose start script takes its arguments from the environment."""
+
+    name = "run-a"
+    options: tuple[str, ...] = ()
+
+    def __init__(self, engine: DockerBox, folder: Path) -> None:
+        super().__init__(engine.box, folder)
+        self.engine = engine
+        script = folder / "start.sh"
+        script.write_text(_LAUNCHER.format(directory=f"/tmp/{self.mark}", speed=SPEED))
+        script.chmod(0o755)
+
+    @property
+    def words(self) -> tuple[str, ...]:
+        """Of the docker client; nothing of the run's folders is in the command itself."""
+        arguments = "--save /ckpt/run-a --load /ckpt/run-a --save-trigger-sentinel /ckpt/save-now"
+        own = (
+            *("--name=run-a", f"--volume={self.folder}/ckpt:/ckpt", *self.options),
+            *("-e", f"MILES_SCRIPT_EXTRA_ARGS={arguments}", "-e", "WANDB_API_KEY=" + "5" * 40),
+            *("-e", f"PATH={Path(sys.executable).parent}:/usr/bin:/bin"),
+            f"--volume={self.folder}/start.sh:/start.sh:ro",
+        )
+        return (*self.engine.run_words(*own), "/bin/sh", "/start.sh")
+
+    @property
+    def containers(self) -> dict[str, str]:
+        """Names of all there are, and what each is at."""
+        told = self.engine.docker("ps", "--all", "--format={{.Names}} {{.State}}").splitlines()
+        return dict(line.split() for line in told)
+
+
+class RemovedContainer(InContainer):
+    """`docker run --rm … > runs/plain.log 2>&1`."""
+
+    options = ("--rm",)
+
+    def start(self) -> None:
+        with (self.folder / "runs" / "plain.log").open("wb") as log:
+            self.box.start("docker", *self.words, cwd=self.folder, stdout=log, stderr=log)
+
+    @property
+    def is_gone(self) -> bool:
+        return not self.containers
+
+
+class DetachedContainer(InContainer):
+    """`docker run -d …`."""
+
+    options = ("-d",)
+
+    def start(self) -> None:
+        self.engine.docker(*self.words)
+
+
+class BareProcess(Place):
+    """`nohup … > runs/plain.log 2>&1 &`, by a shell that is gone."""
+
+    name = "plain"
+
+    def start(self) -> None:
+        words = (
+            *(sys.executable, "-m", "tui.demo", "--dir", str(self.folder / self.mark)),
+            *("--speed", str(SPEED), "--num-rollout", "100000", "--save-interval", "4"),
+            *("--eval-interval", "0", "--save", str(self.saves), "--load", str(self.saves)),
+            *("--save-trigger-sentinel", str(self.folder / "save-now")),
+        )
+        command = f"nohup {' '.join(words)} > runs/plain.log 2>&1 &"
+        self.box.start("sh", "-c", command, cwd=self.folder).wait()
