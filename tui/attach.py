@@ -69,9 +69,11 @@ def found(target: Target, *, at: float, log_grows: bool = False, past: bool = Fa
     target = _resolved(target)
     name = target.container or target.name
     if name is not None:
-        run: FoundRun | None = _named(
-            name, _seen(at, name), only_container=target.container is not None
-        )
+        seen = _seen(at, name)
+        gone = _gone(name, seen) if past else None
+        if gone is not None:
+            return Finding(attachment=_overridden(gone, target))
+        run: FoundRun | None = _named(name, seen, only_container=target.container is not None)
     elif target.is_empty:
         return _discovered(_seen(at), past=past)
     elif target.log is not None:

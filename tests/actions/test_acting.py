@@ -115,3 +115,11 @@ def test_a_fresh_start_where_a_resume_was_meant_is_stopped_before_it_saves(run: 
     assert "stopped before its first save" in told
     assert run.drivers() == []
     assert run.tracker == tracker
+
+
+def test_a_start_that_dies_at_once_is_told_with_its_last_words(run: ActedOn) -> None:
+    run.wait_for_checkpoint(3)
+    run.outcome("stop", "--no-save-first", *run.target)
+    broken = ("sh", "-c", "echo docker: no such image >&2; exit 125")
+    told = run.milepost("resume", "--yes", *run.target, "--", *broken, code=5)
+    assert "ended before its first step, and said last: docker: no such image" in told

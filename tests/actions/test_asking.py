@@ -23,7 +23,9 @@ _SAYS = "import signal, sys; {told}; print('ready', flush=True); sys.stdin.read(
 )
 def test_a_handler_is_told_by_the_kernel(told: str, hears: bool) -> None:
     child = subprocess.Popen(
-        [sys.executable, "-c", _SAYS.format(told=told)], stdin=subprocess.PIPE, stdout=subprocess.PIPE
+        [sys.executable, "-c", _SAYS.format(told=told)],
+        stdin=subprocess.PIPE,
+        stdout=subprocess.PIPE,
     )
     assert child.stdout is not None
     with child:

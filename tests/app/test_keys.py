@@ -56,7 +56,7 @@ def test_two_keys_may_be_swapped() -> None:
 
 
 def test_a_command_may_have_several_keys_and_keeps_its_fixed_one() -> None:
-    assert chosen_keys(COMMANDS, {"quit": "x, f10"})["quit"] == ("x", "f10", "ctrl+c")
+    assert chosen_keys(COMMANDS, {"quit": "Q, f10"})["quit"] == ("Q", "f10", "ctrl+c")
 
 
 def test_keys_are_shown_as_people_know_them() -> None:
@@ -65,3 +65,10 @@ def test_keys_are_shown_as_people_know_them() -> None:
         "esc",
         "shift+tab",
     ]
+
+
+def test_one_key_may_have_two_meanings_where_no_screen_knows_both() -> None:
+    assert chosen_keys(COMMANDS, {"leave-off": "z"})["leave-off"] == ("z",)
+    for clash in ({"leave-off": "f"}, {"roll-back": "i"}, {"finish": "t"}, {"answer": "1"}):
+        with pytest.raises(ConfigError, match="already"):
+            chosen_keys(COMMANDS, clash)

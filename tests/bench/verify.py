@@ -1,9 +1,11 @@
-"""How long a deep verify takes, next to `cat`, `cksum` and `sha256sum` of the same files.
+"""What a deep verify costs: beside other readers of the same files, and the run beside it.
 
 Usage: python tests/bench/verify.py [MB] [FOLDER]   (default 3000 MB, below the temporary folder)
 
-Each is run warm, all files in the page cache, and cold, none. For the verify also: its peak memory,
-and how far the page cache and MemAvailable moved.
+`cat`, `cksum` and `sha256sum` take turns with it, warm, all files in the page cache, and cold, none.
+For the verify also: its peak memory, and how far the page cache and MemAvailable moved. Then a
+stand-in for a run steps all the while, on one core and on all, and verifies of cold files come and
+go: its step time with and without.
 """
 
 from __future__ import annotations
@@ -12,11 +14,15 @@ import json
 import os
 import resource
 import shutil
+import statistics
 import subprocess
 import sys
 import tempfile
 import time
+from contextlib import ExitStack
+from dataclasses import dataclass
 from pathlib import Path
+from typing import TextIO
 
 from tui.checkpoints.ledger import remembered
 from tui.checkpoints.verify import verify
@@ -24,6 +30,8 @@ from tui.demo.checkpoint import iteration_folder, save, save_data_source
 from tui.demo.weights import Model
 
 ROUNDS = 3
+BESIDE_ROUNDS, PAUSE_S, SAMPLED_S = 5, 6.0, 0.1
+STAND_IN = Path(__file__).with_name("stand_in.py")
 TOOLS = {
     "cat": ("cat",),
     "cksum": ("cksum",),
@@ -135,6 +143,98 @@ def compare(folder: Path) -> None:
     print(f"its result remembered: {1e3 * (time.perf_counter() - begin):.2f} ms")
 
 
+Step = dict[str, float]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Spell:
+    """One verify while the stand-in steps, and the memory of the box meanwhile, in MiB."""
+
+    begin: float
+    end: float
+    available: tuple[int, int, int]
+    """MemAvailable before, least, after."""
+    cached: tuple[int, int, int]
+    """Cached before, most, after."""
+
+
+def spell_of(folder: Path) -> Spell:
+    make_cold(files_of(folder))
+    available, cached = [meminfo("MemAvailable")], [meminfo("Cached")]
+    begin = time.monotonic()
+    with subprocess.Popen(
+        [sys.executable, __file__, "--one", str(folder)], stdout=subprocess.DEVNULL
+    ) as reader:
+        while reader.poll() is None:
+            available.append(meminfo("MemAvailable"))
+            cached.append(meminfo("Cached"))
+            time.sleep(SAMPLED_S)
+    end = time.monotonic()
+    assert reader.returncode == 0
+    return Spell(
+        begin=begin,
+        end=end,
+        available=(available[0], min(available), meminfo("MemAvailable")),
+        cached=(cached[0], max(cached), meminfo("Cached")),
+    )
+
+
+def beside(folder: Path, runs: int) -> None:
+    """Verifies that come and go while `runs` stand-ins step."""
+    with tempfile.TemporaryDirectory(dir=folder.parent) as written, ExitStack() as ended:
+        steppers = []
+        for _ in range(runs):
+            output = ended.enter_context(tempfile.TemporaryFile("w+"))
+            stepper = subprocess.Popen([sys.executable, str(STAND_IN), written], stdout=output)
+            ended.callback(stepper.wait)
+            ended.callback(stepper.kill)
+            steppers.append(output)
+        spells = []
+        for _ in range(BESIDE_ROUNDS):
+            time.sleep(PAUSE_S)
+            spells.append(spell_of(folder))
+        time.sleep(PAUSE_S)
+        steps = [step for output in steppers for step in steps_in(output)]
+    tell_beside(runs, steps, spells)
+
+
+def steps_in(output: TextIO) -> list[Step]:
+    output.seek(0)
+    return [json.loads(line) for line in output if line.endswith("\n")][1:]
+
+
+def tell_beside(runs: int, steps: list[Step], spells: list[Spell]) -> None:
+    """Steps that lie wholly within a verify against those that lie wholly outside of all."""
+    within = [s for s in steps if any(v.begin <= s["begin"] and s["end"] <= v.end for v in spells)]
+    outside = [s for s in steps if all(s["end"] <= v.begin or v.end <= s["begin"] for v in spells)]
+    took = statistics.median(v.end - v.begin for v in spells)
+    print(
+        f"beside {runs} of {os.cpu_count()} cores at work: {len(spells)} verifies of {took:.1f} s"
+    )
+    for part in ("whole step", "memory", "processor", "disk"):
+        without, with_it = (sorted(seconds(s, part) for s in group) for group in (outside, within))
+        a, b = statistics.median(without), statistics.median(with_it)
+        print(
+            f"  {part:10}  without {1e3 * a:6.1f} ms ({len(without)}), with {1e3 * b:6.1f} ms "
+            f"({len(with_it)}): {100 * (b / a - 1):+.1f} %; slowest tenth from "
+            f"{1e3 * nine_tenths(without):.1f} to {1e3 * nine_tenths(with_it):.1f} ms"
+        )
+    least = min(v.available[1] - v.available[0] for v in spells)
+    most = max(v.cached[1] - v.cached[0] for v in spells)
+    after = statistics.median(v.available[2] - v.available[0] for v in spells)
+    cached = statistics.median(v.cached[2] - v.cached[0] for v in spells)
+    print(f"  MemAvailable {least:+d} MiB at the least, {after:+.0f} after; ", end="")
+    print(f"page cache {most:+d} MiB at the most, {cached:+.0f} after")
+
+
+def seconds(step: Step, part: str) -> float:
+    return step["end"] - step["begin"] if part == "whole step" else step[part]
+
+
+def nine_tenths(ordered: list[float]) -> float:
+    return ordered[len(ordered) * 9 // 10]
+
+
 def main() -> None:
     if sys.argv[1:2] == ["--one"]:
         verify_one(Path(sys.argv[2]))
@@ -144,7 +244,10 @@ def main() -> None:
     root = Path(tempfile.mkdtemp(prefix="verify-bench-", dir=base))
     os.environ["XDG_STATE_HOME"] = str(root / "state")
     try:
-        compare(write(root / "checkpoints", size_mb))
+        folder = write(root / "checkpoints", size_mb)
+        compare(folder)
+        for runs in sorted({1, os.cpu_count() or 1}):
+            beside(folder, runs)
     finally:
         shutil.rmtree(root)
 

@@ -111,3 +111,29 @@ def test_no_damage_is_missed(
 def is_beyond_the_first(told: str) -> bool:
     """What bytes alone cannot tell: formats without checksums, and a sound file of another save."""
     return told.endswith(": swapped") or ".json: bit" in told or ".safetensors: " in told
+
+
+def test_files_of_the_safetensors_library(torch: Any, tmp_path: Path) -> None:
+    library = pytest.importorskip("safetensors.torch", reason="needs the torch extra")
+    tensors = {
+        "f32": torch.arange(300_000.0).reshape(300, 1000),
+        "bf16": torch.ones(7, dtype=torch.bfloat16),
+        "f16": torch.zeros(5, dtype=torch.float16),
+        "f8": torch.ones(3).to(torch.float8_e4m3fn),
+        "i64": torch.arange(9),
+        "flags": torch.ones(3, dtype=torch.bool),
+        "scalar": torch.tensor(1.0),
+        "empty": torch.empty(0, 4),
+    }
+    library.save_file(tensors, tmp_path / "model.safetensors", metadata={"format": "pt"})
+    first = verify(tmp_path / "model.safetensors")
+    assert (first.faults, first.unread) == ((), ())
+    assert first.verification is not None
+    assert first.verification.soundness is Soundness.NO_SUMS
+
+    tensors["bf16"][3] = float("nan")
+    tensors["f16"][:2] = float("inf")
+    library.save_file(tensors, tmp_path / "diverged.safetensors")
+    diverged = verify(tmp_path / "diverged.safetensors").verification
+    assert diverged is not None
+    assert (diverged.soundness, diverged.non_finite) == (Soundness.NOT_FINITE, 3)

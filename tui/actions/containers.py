@@ -14,6 +14,7 @@ from http import HTTPStatus
 from typing import TYPE_CHECKING, TypeVar
 
 from tui.model.launch import Container
+from tui.model.plan import Fresh
 from tui.model.reading import Absence, Reading, Unknown, known
 from tui.model.target import ContainerTarget
 from tui.runs.docker import DockerEngine
@@ -140,15 +141,31 @@ def exec_is_running(exec_id: str) -> bool:
     return isinstance(answer, Unknown) or answer.value
 
 
-def made_of(image: str, argv: Sequence[str], binds: Sequence[tuple[str, str]]) -> Reading[str]:
-    """Create a container of that image for one command, without a network; its id."""
+def made_of(fresh: Fresh, argv: Sequence[str]) -> Reading[str]:
+    """Create a container for one command, without a network, gone with its end; its id."""
+    from docker.types import Mount
+
+    mounts = [
+        Mount(
+            target=each.path,
+            source=each.source,
+            type="volume" if each.is_volume else "bind",
+            read_only=each.read_only,
+        )
+        for each in fresh.mounts
+    ]
 
     def ask(client: APIClient) -> str:
-        host = client.create_host_config(
-            binds=[f"{source}:{target}" for source, target in binds], network_mode="none"
-        )
         made = client.create_container(
-            image, entrypoint=list(argv[:1]), command=list(argv[1:]), host_config=host
+            fresh.image,
+            entrypoint=list(argv[:1]),
+            command=list(argv[1:]),
+            environment=dict(fresh.environment),
+            user=fresh.user or None,
+            working_dir=fresh.cwd or None,
+            host_config=client.create_host_config(
+                mounts=mounts, network_mode="none", auto_remove=True
+            ),
         )
         return str(made["Id"])
 

@@ -16,7 +16,7 @@ from tui.actions.context import Context
 from tui.actions.errors import StepFailed
 from tui.actions.signals import is_alive, target_of
 from tui.actions.stopping import Patience, stop_tree
-from tui.model.plan import ConvertCheckpoint
+from tui.model.plan import ConvertCheckpoint, Fresh
 from tui.model.reading import Unknown
 from tui.model.target import ProcessTarget
 
@@ -36,8 +36,8 @@ def begin(step: ConvertCheckpoint, context: Context) -> None:
     argv = ("sh", "-c", _WRAPPED, step.inside_log, *step.argv)
     if step.container_id:
         _begin_exec(step.container_id, argv, context)
-    elif step.image:
-        _begin_container(step, argv, context)
+    elif step.fresh is not None:
+        _begin_container(step.fresh, argv, context)
     else:
         _begin_here(step, argv, context)
     if not context.wait_for(lambda: was_begun(step), _BEGIN_S):
@@ -106,10 +106,10 @@ def _begin_exec(container_id: str, argv: Sequence[str], context: Context) -> Non
         raise StepFailed(f"the converter cannot be run in the container: {started.reason}")
 
 
-def _begin_container(step: ConvertCheckpoint, argv: Sequence[str], context: Context) -> None:
-    made = containers.made_of(step.image, argv, step.binds)
+def _begin_container(fresh: Fresh, argv: Sequence[str], context: Context) -> None:
+    made = containers.made_of(fresh, argv)
     if isinstance(made, Unknown):
-        raise StepFailed(f"no container of {step.image} can be made: {made.reason}")
+        raise StepFailed(f"no container of {fresh.image_name} can be made: {made.reason}")
     context.note("converting in a container of its own", converter_container=made.value)
     started = containers.started(made.value)
     if isinstance(started, Unknown):

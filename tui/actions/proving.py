@@ -16,6 +16,7 @@ from tui.actions import run_stopping
 from tui.actions.context import Context, Done
 from tui.actions.errors import StepFailed
 from tui.actions.moving import tracker_text, write_tracker
+from tui.actions.started import goes_on
 from tui.actions.targets import run_target
 from tui.attach import Target, found
 from tui.config import Config
@@ -30,6 +31,8 @@ from tui.watch import monitor_of
 
 _LOOK_S = 0.2
 _GRACE_S = 10.0
+_LAST_WORDS_S = 2.0
+_LIFE_S = 1.0
 _ENDED = frozenset({RunState.FAILED, RunState.CRASHED, RunState.STOPPED, RunState.FINISHED})
 _WRONG = frozenset({Resume.FRESH, Resume.SILENT_FRESH, Resume.WRONG_NUMBER})
 _DATA_ONLY = "data source"
@@ -40,14 +43,14 @@ def perform(step: ProveStart, context: Context) -> Done:
     expected = _expected(step, context)
     with _watched(step, context) as monitor:
         end = time.monotonic() + step.deadline_s
-        told = ""
+        told, life = "", _Life(context)
         while time.monotonic() < end:
             snapshot = monitor.latest
             proof = snapshot.verdict.resume
             if proof.line != told:
                 told = proof.line
                 context.note(told)
-            verdict = _judged(snapshot, expected.first_rollout)
+            verdict = _judged(snapshot, expected.first_rollout) or life.lost(snapshot)
             if verdict is not None:
                 return _ended(verdict, expected, step, context)
             context.pause(_LOOK_S)
@@ -67,6 +70,30 @@ class _Verdict:
     failure: str = ""
     """In a word; empty: it is what was wanted."""
     lives: bool = True
+
+
+class _Life:
+    """Whether what was started lives, which its log need not tell: a client may die at once."""
+
+    def __init__(self, context: Context) -> None:
+        self._context = context
+        self._looked = 0.0
+        self._gone_since: float | None = None
+
+    def lost(self, snapshot: Snapshot) -> _Verdict | None:
+        """That it is gone, once its last words are read."""
+        now = time.monotonic()
+        if now - self._looked >= _LIFE_S:
+            self._looked = now
+            if goes_on(self._context.facts, self._context.clock()):
+                self._gone_since = None
+            elif self._gone_since is None:
+                self._gone_since = now
+        if self._gone_since is None or now - self._gone_since < _LAST_WORDS_S:
+            return None
+        last = next((line.text for line in reversed(snapshot.lines) if line.text.strip()), "")
+        said = f", and said last: {last[:200]}" if last else " without a word"
+        return _Verdict(f"it ended before its first step{said}", "gone", lives=False)
 
 
 def _judged(snapshot: Snapshot, expected: int | None) -> _Verdict | None:

@@ -33,6 +33,7 @@ STATUS_DEADLINE_S = 8.0
 DEMO_SPEED, DEMO_SEED = 10.0, 7
 _DEMO_FLOOR_S = 12.0
 """Engines are asked for their metrics every ten seconds, folders every five, at any speed."""
+_DEMO_GRACE_S = 2.0
 SPEED_LIMITS = (0.01, 10_000.0)
 
 
@@ -128,7 +129,13 @@ def _demo_screen(run: DemoRun, config: Config) -> int:
     from tui.app.run import run_app
 
     monitor = monitor_of(demo_attachment(run), config, at=time.time(), demo_folder=run.directory)
-    return run_app(monitor, _screen_options(config), _desk(monitor, config))
+    try:
+        return run_app(monitor, _screen_options(config), _desk(monitor, config))
+    finally:
+        if monitor.latest.actions:
+            from tui.actions.started import end_started
+
+            end_started(monitor.latest.actions, _DEMO_GRACE_S)
 
 
 def _desk(monitor: Monitor, config: Config) -> ActionDesk:

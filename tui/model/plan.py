@@ -178,6 +178,33 @@ class ProveStart:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class Mount:
+    """Something of the host in a container."""
+
+    source: str
+    """A path of the host, or a volume's name."""
+    host_path: str
+    path: str
+    """In the container."""
+    is_volume: bool = False
+    read_only: bool = False
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Fresh:
+    """A container for one command, in the surroundings that another had."""
+
+    image: str
+    """Its id."""
+    image_name: str
+    mounts: tuple[Mount, ...] = ()
+    environment: tuple[tuple[str, str], ...] = ()
+    """Without secrets."""
+    user: str = ""
+    cwd: str = ""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class ConvertCheckpoint:
     """Run a converter into a new folder, and prove that the weights arrived."""
 
@@ -199,11 +226,9 @@ class ConvertCheckpoint:
     serve_argv: tuple[str, ...] = ()
     """What serves the result, where the converter ran."""
     container_id: str = ""
-    """Run it in this container; empty: see `image`."""
-    image: str = ""
-    """Run it in a fresh container of this image; empty: on this host."""
-    binds: tuple[tuple[str, str], ...] = ()
-    """(host path, container path) pairs of that."""
+    """Run it in this container; empty: see `fresh`."""
+    fresh: Fresh | None = None
+    """Run it in this container of its own; None: on this host."""
     cwd: str = ""
 
 
