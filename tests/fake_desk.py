@@ -45,6 +45,9 @@ class FakeDesk:
     def cancel(self, action_id: str) -> str:
         return self._take("cancel", action_id)
 
+    def pause_guard(self, *, paused: bool) -> str:
+        return self._take("pause guard", paused)
+
     def _take(self, what: str, given: Any) -> str:
         self.calls.append((what, given))
         self.threads.add(threading.current_thread())

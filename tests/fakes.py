@@ -44,6 +44,7 @@ from fake_run import (
 )
 
 from tui.model.engine import EngineState
+from tui.model.guard import GuardState, GuardStatus
 from tui.model.launch import Attachment, Found, ListedRun
 from tui.model.progress import (
     Bar,
@@ -342,6 +343,21 @@ def many_gpus(count: int = 8) -> Snapshot:
     return running(gpus=known(report(*(discrete_gpu(i) for i in range(count))), NOW))
 
 
+def guarded(**changes: Any) -> Snapshot:
+    """A guard watches, and may resume."""
+    guard = GuardStatus(
+        state=GuardState.ON,
+        pid=5150,
+        policy="resume",
+        since=NOW - 131.0,
+        seen_at=NOW - 2.0,
+        words="watches",
+        said_at=NOW - 131.0,
+        channels=("ntfy://•••",),
+    )
+    return running(guard=replace(guard, **changes))
+
+
 def empty() -> Snapshot:
     """Nothing was found to watch."""
     return Snapshot(
@@ -405,6 +421,7 @@ def all_snapshots() -> Iterable[tuple[str, Snapshot]]:
         finished,
         no_gpu,
         many_gpus,
+        guarded,
         empty,
         several,
     ):

@@ -14,7 +14,7 @@ import threading
 import time
 from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 
 import fake_plans
@@ -54,7 +54,7 @@ class Picture:
     ascii: bool = False
     still: Snapshot | None = None
     """Shown instead of a demo."""
-    desk: FakeDesk | None = None
+    desk: FakeDesk = field(default_factory=FakeDesk)
     """Plans what is asked for."""
 
 
@@ -96,7 +96,7 @@ PICTURES = (
     Picture("running-safe", whole(3), size=(120, 36), theme="safe"),
     Picture("running-contrast", whole(3), size=(120, 36), theme="contrast"),
     Picture("running-ascii", whole(3), size=(100, 30), ascii=True),
-    Picture("help", whole(2), size=(120, 46), keys=("question_mark",)),
+    Picture("help", whole(2), size=(120, 58), keys=("question_mark",)),
     Picture("stalled", state(RunState.STALLED), faults=("stall@12",)),
     Picture("engine-suspect", alerted("engine-suspect"), faults=("engine-hangs@12",)),
     Picture("requests-failing", alerted("requests-failing"), faults=("engine-dies@12",)),
@@ -105,13 +105,13 @@ PICTURES = (
     Picture("trainer-died", state(RunState.FAILED), faults=("trainer-dies@12",)),
     Picture("save-killed", alerted("checkpoint-partial"), faults=("save-killed-3@11",)),
     Picture("silent-fresh-start", alerted("silent-fresh-start"), faults=("fresh-start",)),
-    Picture("confirm", still=fakes.stalled(), keys=("k",), desk=FakeDesk()),
-    Picture("confirm-80x24", still=fakes.stalled(), keys=("k",), desk=FakeDesk(), size=(80, 24)),
-    Picture("confirm-name", still=fakes.running(), keys=("K",), desk=FakeDesk(), size=(120, 36)),
+    Picture("confirm", still=fakes.stalled(), keys=("k",)),
+    Picture("confirm-80x24", still=fakes.stalled(), keys=("k",), size=(80, 24)),
+    Picture("confirm-name", still=fakes.running(), keys=("K",), size=(120, 36)),
     Picture("refusal", still=fakes.stalled(), keys=("s",), desk=refusing(), size=(120, 36)),
-    Picture("acting", still=acted(fakes.stalled()), desk=FakeDesk()),
-    Picture("acting-80x24", still=acted(fakes.stalled()), desk=FakeDesk(), size=(80, 24)),
-    Picture("actions", still=acted(fakes.stalled()), keys=("x",), desk=FakeDesk(), size=(100, 30)),
+    Picture("acting", still=acted(fakes.stalled())),
+    Picture("acting-80x24", still=acted(fakes.stalled()), size=(80, 24)),
+    Picture("actions", still=acted(fakes.stalled()), keys=("x",), size=(100, 30)),
 )
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import os
 import secrets
+import shlex
 import sys
 import time
 from abc import ABC, abstractmethod
@@ -16,9 +17,14 @@ from typing import Any
 import psutil
 from box import Box
 from docker_box import DockerBox
+from ray_cluster import ADDRESS, RAY
+
+from tui.runs.ray_jobs import LOGS
 
 DEADLINE_S = 120.0
 SPEED = 60
+CONVERTERS = Path(__file__).parent / "converters"
+"""In the place of Miles' own."""
 _LAUNCHER = """\
 #!/bin/sh
 # As Miles' own scripts do: arguments from the environment behind its own.
@@ -58,8 +64,26 @@ class Place(ABC):
         """Begin it, as a person would."""
 
     @property
+    def command(self) -> tuple[str, ...]:
+        """Of a driver on this host."""
+        return (
+            *(sys.executable, "-m", "tui.demo", "--dir", str(self.folder / self.mark)),
+            *("--speed", str(SPEED), "--num-rollout", "100000", "--save-interval", "4"),
+            *("--eval-interval", "0", "--save", str(self.saves), "--load", str(self.saves)),
+            *("--save-trigger-sentinel", str(self.trigger)),
+        )
+
+    @property
     def saves(self) -> Path:
         return self.folder / "ckpt" / "run-a"
+
+    @property
+    def trigger(self) -> Path:
+        return self.folder / "ckpt" / "save-now"
+
+    def first_log(self) -> str:
+        """What it printed at first."""
+        return (self.folder / "runs" / "plain.log").read_text()
 
     @property
     def tracker(self) -> str:
@@ -131,6 +155,8 @@ class InContainer(Place):
 
     name = "run-a"
     options: tuple[str, ...] = ()
+    arguments = "--save /ckpt/run-a --load /ckpt/run-a --save-trigger-sentinel /ckpt/save-now"
+    """Not in the command, but in an environment variable that is given to it."""
 
     def __init__(self, engine: DockerBox, folder: Path) -> None:
         super().__init__(engine.box, folder)
@@ -141,13 +167,13 @@ class InContainer(Place):
 
     @property
     def words(self) -> tuple[str, ...]:
-        """Of the docker client; nothing of the run's folders is in the command itself."""
-        arguments = "--save /ckpt/run-a --load /ckpt/run-a --save-trigger-sentinel /ckpt/save-now"
+        """Of the docker client."""
         own = (
             *("--name=run-a", f"--volume={self.folder}/ckpt:/ckpt", *self.options),
-            *("-e", f"MILES_SCRIPT_EXTRA_ARGS={arguments}", "-e", "WANDB_API_KEY=" + "5" * 40),
+            *("-e", f"MILES_SCRIPT_EXTRA_ARGS={self.arguments}", "-e", "WANDB_API_KEY=" + "5" * 40),
             *("-e", f"PATH={Path(sys.executable).parent}:/usr/bin:/bin"),
             f"--volume={self.folder}/start.sh:/start.sh:ro",
+            f"--volume={CONVERTERS}:/root/miles/tools:ro",
         )
         return (*self.engine.run_words(*own), "/bin/sh", "/start.sh")
 
@@ -165,7 +191,7 @@ class RemovedContainer(InContainer):
 
     def start(self) -> None:
         with (self.folder / "runs" / "plain.log").open("wb") as log:
-            self.box.start("docker", *self.words, cwd=self.folder, stdout=log, stderr=log)
+            self.box.start("docker", *self.words, stdout=log, stderr=log)
 
     @property
     def is_gone(self) -> bool:
@@ -176,9 +202,60 @@ class DetachedContainer(InContainer):
     """`docker run -d …`."""
 
     options = ("-d",)
+    arguments = "--save /ckpt/run-a --save-trigger-sentinel /ckpt/save-now"
 
     def start(self) -> None:
         self.engine.docker(*self.words)
+
+    @property
+    def is_gone(self) -> bool:
+        return "running" not in self.containers.values()
+
+    def first_log(self) -> str:
+        """Docker's own, of whatever the first container is called by now."""
+        names = self.engine.docker("ps", "--all", "--no-trunc", "--format={{.ID}}").splitlines()
+        return self.engine.docker("logs", names[-1])
+
+
+class RayJob(Place):
+    """`ray job submit --no-wait …`: whoever submitted it is gone."""
+
+    name = "one"
+
+    def start(self) -> None:
+        words = ("job", "submit", *ADDRESS, "--no-wait", "--submission-id=one")
+        sent = self.box.run(RAY, *words, "--", *self.command)
+        assert sent.returncode == 0, sent.stdout + sent.stderr
+
+    def first_log(self) -> str:
+        return self.box.run("cat", f"{LOGS}/job-driver-one.log").stdout
+
+    @property
+    def jobs(self) -> dict[str, str]:
+        """What Ray says of each."""
+        told = self.box.run("curl", "-s", f"{ADDRESS[1]}/api/jobs/").stdout
+        return {job["submission_id"]: job["status"] for job in json.loads(told)}
+
+    @property
+    def is_gone(self) -> bool:
+        return not {"RUNNING", "PENDING"} & set(self.jobs.values())
+
+
+class RayClient(RayJob):
+    """`ray job submit … > runs/plain.log`, with an id that was typed."""
+
+    name = "plain"
+
+    def start(self) -> None:
+        words = f"{RAY} job submit {' '.join(ADDRESS)} --submission-id two -- {shlex.join(self.command)}"
+        self.box.start("sh", "-c", f"cd {self.folder} && exec {words} > runs/plain.log 2>&1")
+
+    first_log = Place.first_log
+
+    @property
+    def is_gone(self) -> bool:
+        """The client too, which tells the job's end first."""
+        return super().is_gone and not self.box.runs()
 
 
 class BareProcess(Place):
@@ -187,11 +264,5 @@ class BareProcess(Place):
     name = "plain"
 
     def start(self) -> None:
-        words = (
-            *(sys.executable, "-m", "tui.demo", "--dir", str(self.folder / self.mark)),
-            *("--speed", str(SPEED), "--num-rollout", "100000", "--save-interval", "4"),
-            *("--eval-interval", "0", "--save", str(self.saves), "--load", str(self.saves)),
-            *("--save-trigger-sentinel", str(self.folder / "save-now")),
-        )
-        command = f"nohup {' '.join(words)} > runs/plain.log 2>&1 &"
-        self.box.start("sh", "-c", command, cwd=self.folder).wait()
+        command = f"cd {self.folder} && nohup {shlex.join(self.command)} > runs/plain.log 2>&1 &"
+        self.box.start("sh", "-c", command).wait()

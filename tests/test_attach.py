@@ -15,14 +15,18 @@ import pytest
 from sightings import FORBIDDEN, NOW, container, id_of, job, process, seen
 
 from tui import attach
-from tui.attach import Target, attached, completed, found
+from tui.attach import Target, attached, completed, found, started_again
 from tui.errors import NothingFoundError, UsageError
+from tui.model.action import ActionKind
+from tui.model.journal import Entry, Mark
 from tui.model.launch import Attachment, Found
 from tui.model.reading import Absence, Unknown, known
 from tui.runs import look, ray_jobs
 from tui.runs.attachment import output_copy
+from tui.runs.journal import Journal
 from tui.runs.merge import Sightings
 from tui.runs.output import OutputFile
+from tui.runs.state_dir import keep, made, run_folder, run_id
 
 TRAIN = "python3 /root/miles/train.py --save /ckpt/run-a --num-rollout 200"
 NO_DOCKER = Unknown(why=Absence.NO_PERMISSION, reason="no permission for Docker: join the group")
@@ -347,3 +351,65 @@ class TestLooking:
     def test_our_own_process_is_none(self) -> None:
         with pytest.raises(NothingFoundError, match="not a Miles driver"):
             attached(Target(name=str(os.getpid())), at=NOW)
+
+
+class TestById:
+    """The id of a run is its state folder's name: it stays when container, log and pid do not."""
+
+    def test_a_start_with_another_container_and_log_is_found(
+        self, sight: Any, tmp_path: Path
+    ) -> None:
+        again = process(77, TRAIN, log="/home/me/plain-2.log", **INSIDE)
+        sight(seen(drivers=[again], containers=[container("run-a")]))
+        now = attached(Target(), at=NOW)
+        made(run_folder(now))
+
+        assert found(Target(name=run_id(now)), at=NOW, past=True).attachment == now
+
+    def test_one_that_saves_nowhere_is_known_by_what_a_resume_started(
+        self, sight: Any, tmp_path: Path
+    ) -> None:
+        before = Attachment(name="plain", log=Found(value="/home/me/plain.log", source="x"))
+        folder = made(run_folder(before))
+        entry = Entry(
+            at=NOW,
+            action="r",
+            kind=ActionKind.RESUME,
+            mark=Mark.NOTED,
+            facts={"log": "/home/me/plain-resume.log"},
+        )
+        Journal(folder).write(entry)
+        sight(seen(drivers=[process(77, "train.py", log="/home/me/plain-resume.log")]))
+        finding = found(Target(name=folder.name), at=NOW, past=True)
+
+        assert finding.attachment.driver_pid is not None
+        assert finding.attachment.driver_pid.value == "77"
+
+    def test_gone_it_is_watched_as_it_was_seen_last_and_no_stranger_with_its_pid(
+        self, sight: Any
+    ) -> None:
+        log = Found(value="/home/me/plain.log", source="x")
+        for pid, kept in ((os.getpid(), None), (2**22 + 1, str(2**22 + 1))):
+            driver = Found(value=str(pid), source="x")
+            before = Attachment(name="plain", log=log, driver_pid=driver)
+            keep(before)
+            sight(seen())
+            gone = found(Target(name=run_id(before)), at=NOW, past=True).attachment
+
+            assert gone.log == log
+            assert (gone.driver_pid.value if gone.driver_pid else None) == kept
+
+    def test_another_start_is_told_from_the_one_that_is_watched(self, sight: Any) -> None:
+        first = process(40, TRAIN, log="/home/me/plain.log")
+        sight(seen(drivers=[first]))
+        before = attached(Target(), at=NOW)
+        assert started_again(before, NOW) is None
+
+        sight(seen(drivers=[process(41, TRAIN, log="/home/me/plain-2.log")]))
+        later = started_again(before, NOW)
+        assert later is not None
+        assert later.driver_pid == Found(value="41", source="process 41")
+
+        other = TRAIN.replace("run-a", "run-b")
+        sight(seen(drivers=[process(42, other, log="/home/me/plain-3.log")]))
+        assert started_again(before, NOW) is None

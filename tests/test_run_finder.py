@@ -34,7 +34,7 @@ def looks(monkeypatch: pytest.MonkeyPatch) -> Looks:
     def looks(finding: Finding) -> list[tuple[Target, bool]]:
         taken: list[tuple[Target, bool]] = []
 
-        def look(target: Target, *, at: float, log_grows: bool) -> Finding:
+        def look(target: Target, *, at: float, log_grows: bool, past: bool) -> Finding:
             taken.append((target, log_grows))
             return finding
 
@@ -95,11 +95,26 @@ def test_the_rest_of_what_is_watched_is_looked_for_and_no_other_run(
     )
 
 
-def test_once_there_is_a_driver_or_an_end_nothing_is_looked_for(looks: Looks) -> None:
+def test_once_there_is_a_driver_or_an_end_nothing_is_looked_for(
+    looks: Looks, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(watch, "started_again", lambda before, at: None)
     taken = looks(Finding(attachment=Attachment()))
     assert RunFinder(Target()).read(NOW, seen(driver_pid=DRIVER)) == ()
     assert RunFinder(Target()).read(NOW, fakes.failed()) == ()
     assert taken == []
+
+
+def test_a_run_that_has_ended_is_followed_when_somebody_starts_it_again(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    ended = fakes.failed()
+    later = Attachment(name="plain-2", container=CONTAINER, log=LOG, driver_pid=DRIVER)
+    monkeypatch.setattr(watch, "started_again", lambda before, at: later)
+    name = ended.attachment.name
+    expected = Attached(at=NOW, attachment=replace(later, name=name), succeeds=True)
+    assert RunFinder(Target()).read(NOW, ended) == (expected,)
+    assert RunFinder(Target()).read(NOW, replace(ended, action_holder="a resume")) == ()
 
 
 def test_a_named_log_is_seen_growing(looks: Looks, tmp_path: Path) -> None:

@@ -6,24 +6,31 @@ A value that was typed beats one that was found; each keeps where it came from.
 from __future__ import annotations
 
 import os
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, replace
 from http import HTTPStatus
 from pathlib import Path
 
+import psutil
+
 from tui.errors import NothingFoundError, UsageError
+from tui.model.action import ActionKind
 from tui.model.launch import Attachment, Found, ListedRun
 from tui.model.reading import Absence, Reading, Unknown, known
 from tui.probes.http_get import fetch
 from tui.runs import ray_jobs
 from tui.runs.attachment import attachment_of, output_is_known, output_paths
+from tui.runs.journal import Journal
 from tui.runs.listing import listed
 from tui.runs.look import look_around, looked_for
 from tui.runs.merge import FoundRun, Sightings, merged
 from tui.runs.next_log import original_stem
-from tui.runs.state_dir import kept_runs
+from tui.runs.state_dir import kept_runs, run_id, runs_folder
 
 _MOST_PAST = 20
+_STARTED = frozenset({"log", "container_id", "submission_id"})
+"""Facts of a resume that name what it started."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -70,10 +77,11 @@ def found(target: Target, *, at: float, log_grows: bool = False, past: bool = Fa
     name = target.container or target.name
     if name is not None:
         seen = _seen(at, name)
-        gone = _gone(name, seen) if past else None
+        run: FoundRun | None = _of_id(name, seen)
+        gone = _gone(name, seen) if past and run is None else None
         if gone is not None:
             return Finding(attachment=_overridden(gone, target))
-        run: FoundRun | None = _named(name, seen, only_container=target.container is not None)
+        run = run or _named(name, seen, only_container=target.container is not None)
     elif target.is_empty:
         return _discovered(_seen(at), past=past)
     elif target.log is not None:
@@ -133,6 +141,24 @@ def completed(before: Attachment, later: Attachment) -> Attachment:
     )
 
 
+def started_again(before: Attachment, at: float) -> Attachment | None:
+    """Another start of the run that was watched, whoever began it; None: nothing of it runs."""
+    for run in merged(_seen(at)):
+        later = attachment_of(run)
+        pairs = ((before.container, later.container), (before.log, later.log))
+        is_other = any(old and new and old.value != new.value for old, new in pairs)
+        if is_other and run_id(later) == run_id(before):
+            return later
+    return None
+
+
+def is_of_start(attachment: Attachment, started: Mapping[str, str]) -> bool:
+    """Whether this is what an action says that it started: by log, container or job."""
+    places = (attachment.log, attachment.container, attachment.job)
+    named = {started.get(key) for key in _STARTED} - {None}
+    return any(place.value in named for place in places if place is not None)
+
+
 def _seen(at: float, name: str = "") -> Sightings:
     return look_around(at, _ray_answer, name)
 
@@ -186,6 +212,8 @@ def _named(name: str, seen: Sightings, *, only_container: bool) -> FoundRun:
     ]
     if not fitting:
         raise _not_there(name, seen)
+    if len(fitting) > 1:  # the ended job of that id is beside the one that was started after it
+        fitting = [run for run in fitting if run.job is None or run.job.is_active]
     if len(fitting) > 1:
         raise UsageError(
             f"{name} fits {len(fitting)} runs: {_names(listed(fitting))}", "name one of these"
@@ -221,6 +249,28 @@ def _not_there(name: str, seen: Sightings) -> NothingFoundError:
     )
 
 
+def _of_id(name: str, seen: Sightings) -> FoundRun | None:
+    """The run that has this state folder, whatever container, log or pid it has by now."""
+    folder = runs_folder() / name
+    if "/" in name or not os.path.isdir(folder):  # noqa: PTH112 - as in `_resolved`
+        return None
+    started = _newest_start(folder)
+    for run in merged(seen):
+        attachment = attachment_of(run)
+        if run_id(attachment) == name or is_of_start(attachment, started):
+            return run
+    return None
+
+
+def _newest_start(folder: Path) -> Mapping[str, str]:
+    """What was started in place of the run by the last resume that came so far."""
+    with suppress(OSError):
+        for record in reversed(Journal(folder).actions()):
+            if record.kind is ActionKind.RESUME and not _STARTED.isdisjoint(record.facts):
+                return record.facts
+    return {}
+
+
 def _gone(name: str, seen: Sightings) -> Attachment | None:
     """A run of that name that was seen before, where none that is there answers to it."""
     if any(run.answers_to(name) for run in merged(seen, ended_job=name)):
@@ -230,7 +280,15 @@ def _gone(name: str, seen: Sightings) -> Attachment | None:
     if len(exact or fitting) > 1:
         ids = ", ".join(run.id for run in fitting)
         raise UsageError(f"{name} fits {len(fitting)} runs that are gone: {ids}", "name one")
-    return fitting[0].attachment if fitting else None
+    return _without_stranger(fitting[0].attachment) if fitting else None
+
+
+def _without_stranger(attachment: Attachment) -> Attachment:
+    """Nothing of the run is there: whoever has its driver's pid now is somebody else."""
+    pid = attachment.driver_pid
+    if pid is None or not psutil.pid_exists(int(pid.value)):
+        return attachment
+    return replace(attachment, driver_pid=None)
 
 
 def _past_runs() -> tuple[ListedRun, ...]:

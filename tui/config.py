@@ -19,6 +19,19 @@ from tui.model.snapshot import Limits
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class GuardConfig:
+    """What a guard does unless it is told otherwise."""
+
+    act: str = "none"
+    """The name of a policy."""
+    notify: tuple[str, ...] = ()
+    """Addresses of channels: secrets."""
+    notify_command: str = ""
+    limits: Mapping[str, float] = field(default_factory=dict)
+    """Of its deeds, by their field's name; those that were set."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Config:
     """All settings."""
 
@@ -32,7 +45,10 @@ class Config:
     limits: Limits = Limits()
     keys: Mapping[str, str] = field(default_factory=dict)
     """Command name to keys."""
+    guard: GuardConfig = GuardConfig()
     theme_folder: Path = Path()
+    warnings: tuple[str, ...] = ()
+    """What is wrong with the file itself."""
 
 
 INTERVAL_LIMITS_S = (0.2, 60.0)
@@ -45,6 +61,7 @@ _PLAIN: Mapping[str, type | tuple[type, ...]] = {
     "read_only": bool,
     "limits": dict,
     "keys": dict,
+    "guard": dict,
 }
 LIMITS: Mapping[str, tuple[str, float]] = {
     "work_at_risk_s": ("work_at_risk_s", 1.0),
@@ -57,6 +74,13 @@ LIMITS: Mapping[str, tuple[str, float]] = {
     "engine_silent_s": ("engine_silent_s", 1.0),
 }
 """Key in the file to field of `Limits` and the factor between their units."""
+GUARD_LIMITS: Mapping[str, tuple[str, float]] = {
+    "most_actions": ("most", 1.0),
+    "window_hours": ("window_s", 3600.0),
+    "first_wait_s": ("first_wait_s", 1.0),
+}
+"""The same for the limits of a guard's policy."""
+_GUARD: Mapping[str, type] = {"act": str, "notify": list, "notify_command": str, "limits": dict}
 
 
 def config_folder() -> Path:
@@ -108,6 +132,9 @@ def _config(base: Config, given: Mapping[str, Any], file: Path) -> Config:
         )
     if "limits" in given:
         config = replace(config, limits=_limits(given["limits"], file))
+    if "guard" in given:
+        guard = _guard(given["guard"], file)
+        config = replace(config, guard=guard, warnings=_exposed(guard, file))
     return replace(config, keys=_keys(given.get("keys", {}), file))
 
 
@@ -130,6 +157,40 @@ def _limits(given: Mapping[str, Any], file: Path) -> Limits:
         name, factor = LIMITS[key]
         values[name] = int(value * factor) if name.endswith("_bytes") else float(value * factor)
     return replace(Limits(), **values)
+
+
+def _guard(given: Mapping[str, Any], file: Path) -> GuardConfig:
+    for key, value in given.items():
+        _refuse_unknown(key, _GUARD, file, "guard.")
+        if not isinstance(value, _GUARD[key]):
+            raise ConfigError(f"{file}: guard.{key} has the wrong type")
+    channels = given.get("notify", [])
+    if not all(isinstance(channel, str) and channel for channel in channels):
+        raise ConfigError(f"{file}: guard.notify is not a list of addresses")
+    limits: dict[str, float] = {}
+    for key, value in given.get("limits", {}).items():
+        _refuse_unknown(key, GUARD_LIMITS, file, "guard.limits.")
+        name, factor = GUARD_LIMITS[key]
+        if isinstance(value, bool) or not isinstance(value, int | float) or value <= 0:
+            raise ConfigError(f"{file}: guard.limits.{key} = {value!r} is not a number above 0")
+        limits[name] = value * factor
+    return GuardConfig(
+        act=given.get("act", "none"),
+        notify=tuple(channels),
+        notify_command=given.get("notify_command", ""),
+        limits=limits,
+    )
+
+
+def _exposed(guard: GuardConfig, file: Path) -> tuple[str, ...]:
+    """Whoever reads the address of a channel can write to it."""
+    try:
+        is_open = bool(file.stat().st_mode & 0o077)
+    except OSError:
+        return ()
+    if not (guard.notify or guard.notify_command) or not is_open:
+        return ()
+    return (f"{file} holds addresses of channels, and others can read it: chmod 600 {file}",)
 
 
 def _keys(given: Mapping[str, Any], file: Path) -> Mapping[str, str]:

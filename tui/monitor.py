@@ -15,6 +15,7 @@ from dataclasses import dataclass, field
 
 from tui.model.events import (
     Attached,
+    ClockStepped,
     Event,
     ProbeMissed,
     ProbeRecovered,
@@ -33,6 +34,8 @@ _CLOSE_S = 0.3
 _STOPPED_S = 5.0
 """No fold is later than that by itself: we were stopped, or the machine slept."""
 _CATCH_UP_S = 3.0
+_STEP_S = 1.0
+"""A clock that is only kept in step moves by less between two folds."""
 
 Publish = Callable[[Snapshot], None]
 
@@ -66,6 +69,7 @@ class Monitor:
         self._queue: queue.SimpleQueue[Sequence[Event]] = queue.SimpleQueue()
         self._stopping = threading.Event()
         self._latest = first
+        self._ahead_s = time.time() - time.monotonic()
 
     @property
     def latest(self) -> Snapshot:
@@ -163,6 +167,7 @@ class Monitor:
             if time.time() - now > self._interval_s + _STOPPED_S:
                 self._catch_up()
             now = time.time()
+            self._keep_step()
             for event in (*self._missed(now), TimePassed(at=now)):
                 self._latest = reduce(self._latest, event)
             publish(self._latest)
@@ -188,6 +193,7 @@ class Monitor:
                 )
             except queue.Empty:
                 return
+            self._keep_step()
             before = self._latest
             for event in events:
                 self._latest = reduce(self._latest, event)
@@ -195,6 +201,14 @@ class Monitor:
                 self._wake()
             if self._stopping.is_set():
                 return
+
+    def _keep_step(self) -> None:
+        """Before anything is folded: whether the clock was set, by one that cannot be."""
+        now = time.time()
+        ahead_s = now - time.monotonic()
+        by_s, self._ahead_s = ahead_s - self._ahead_s, ahead_s
+        if abs(by_s) > _STEP_S:
+            self._latest = reduce(self._latest, ClockStepped(at=now, by_s=by_s))
 
     def _missed(self, now: float) -> list[Event]:
         events: list[Event] = []

@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
 
-from tui.attach import Target, completed, found
+from tui.attach import Target, completed, found, is_of_start
 from tui.errors import MilepostError
 from tui.model.action import ActionKind
 from tui.model.events import Attached, Event
@@ -34,7 +34,7 @@ class SuccessorFinder:
         started = self._started(seen)
         if not started:
             return ()
-        is_new = started != self._followed and not _is_watched(started, seen.attachment)
+        is_new = started != self._followed and not is_of_start(seen.attachment, started)
         if not is_new and seen.attachment.driver_pid is not None:
             return ()
         later = _attachment(started, seen.attachment, now)
@@ -53,15 +53,6 @@ class SuccessorFinder:
             if record.kind is ActionKind.RESUME and is_ours:
                 return {key: record.facts[key] for key in _STARTS if record.facts.get(key)}
         return {}
-
-
-def _is_watched(started: Mapping[str, str], attachment: Attachment) -> bool:
-    pairs = (
-        (attachment.log, "log"),
-        (attachment.container, "container_id"),
-        (attachment.job, "submission_id"),
-    )
-    return any(known and known.value == started.get(key) for known, key in pairs)
 
 
 def _attachment(started: Mapping[str, str], before: Attachment, at: float) -> Attachment:

@@ -6,10 +6,11 @@ from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
 
-from tui.attach import Target, completed, found
+from tui.attach import Target, completed, found, started_again
 from tui.config import Config
 from tui.errors import MilepostError
 from tui.model.events import Attached, Event, RunsFound
+from tui.model.judge.standing import ENDED
 from tui.model.launch import Attachment, Found, ListedRun
 from tui.model.reduce import reduce
 from tui.model.snapshot import Snapshot
@@ -20,6 +21,7 @@ from tui.probes.container import ContainerProbe
 from tui.probes.container_log import ContainerLogProbe
 from tui.probes.engines import EnginesProbe
 from tui.probes.gpu import GpuProbe
+from tui.probes.guard import GuardProbe
 from tui.probes.journal import JournalProbe
 from tui.probes.log_tail import LogProbe
 from tui.probes.memory import DiskProbe, MemoryProbe
@@ -30,6 +32,7 @@ from tui.probes.simulated import SimulatedGpu
 from tui.probes.verify import VerifyProbe
 from tui.runs.attachment import output_copy
 from tui.runs.merge import FoundRun
+from tui.runs.sameness import is_of
 from tui.successor import SuccessorFinder
 
 _GLANCE_S = 3.0
@@ -48,8 +51,10 @@ class RunFinder:
         """Size of the named log at the first look."""
 
     def read(self, now: float, seen: Snapshot) -> Sequence[Event]:
-        """Look again, until there is a driver, or the log has told the end."""
+        """Look again until there is a driver, or the log has told the end; then for a new start."""
         attachment = seen.attachment
+        if seen.verdict.state in ENDED and not seen.action_holder:
+            return self._started_again(attachment, now)
         if attachment.driver_pid is not None or seen.story.ending is not None:
             return ()
         try:
@@ -65,6 +70,13 @@ class RunFinder:
 
     def close(self) -> None:
         """Nothing is held."""
+
+    def _started_again(self, attachment: Attachment, now: float) -> Sequence[Event]:
+        later = started_again(attachment, now)
+        if later is None:
+            return ()
+        later = replace(later, name=attachment.name, read_only=attachment.read_only)
+        return (Attached(at=now, attachment=later, succeeds=True),)
 
     def _aim(self, attachment: Attachment) -> Target:
         """What a person named; else the run that is watched already, so that no other is taken."""
@@ -104,9 +116,10 @@ def run_seen(attachment: Attachment, at: float) -> FoundRun | None:
     if inside is not None:
         target = Target(name=inside.value)
     try:
-        return found(target, at=at).run
+        run = found(target, at=at).run
     except MilepostError:
         return None
+    return run if run is not None and is_of(run, attachment) else None
 
 
 def monitor_of(
@@ -137,6 +150,7 @@ def monitor_of(
     probes += [
         DriverProcesses(),
         JournalProbe(),
+        GuardProbe(),
         *([RunFinder(target)] if target is not None else []),
         RecipeProbe(run_seen),
         SuccessorFinder(at),

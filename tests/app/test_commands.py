@@ -132,6 +132,10 @@ CASES: dict[str, Case] = {
     "verify": Case(lambda on: len(on.source.verifies) == 1, "4", "down"),
     "order": Case(lambda on: on.main.checkpoints.order is Order.AGE),
     "theme": Case(lambda on: on.app.theme == "day" and "Theme: day" in on.text()),
+    "pause-guard": Case(
+        lambda on: on.desk.asked("pause guard") == [True] and "is paused" in on.text(),
+        snapshot=fakes.guarded(),
+    ),
     "palette": Case(lambda on: type(on.app.screen).__name__ == "CommandPalette"),
     "suspend": Case(lambda on: on.suspended),
     "help": Case(lambda on: isinstance(on.app.screen, HelpScreen)),
@@ -198,7 +202,7 @@ async def test_each_command_is_found_by_the_palette(
 
 async def test_the_palette_offers_only_what_works_here(stage: StageMaker) -> None:
     async with stage(fakes.empty()) as on:
-        await on.press("p")
+        await on.press(":")
         await on.sees("Start a simulated run")
         assert "Show only the log lines" not in on.text()
 

@@ -315,7 +315,7 @@ class TestWhatIsSent:
     def visit_everything(on: Box) -> None:
         """Panes, zoom, a filter, the palette, the help, and the end."""
         on.sees("Checkpoints")
-        for keys in ("6", "z", "\x1b", "5", "z", "\x1b", "/[/]\r", "\x1b", "p", "\x1b", "?", "?"):
+        for keys in ("6", "z", "\x1b", "5", "z", "\x1b", "/[/]\r", "\x1b", ":", "\x1b", "?", "?"):
             on.settles()
             on.press(keys)
             on.step()

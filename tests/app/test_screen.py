@@ -257,7 +257,7 @@ class TestLogPane:
             await on.press("/", "l", "enter", "z")
             await on.until(lambda: on.main.zoomed)
             assert on.main.log_pane.filter_text == "l"
-            await on.press("p")
+            await on.press(":")
             await on.sees("Search for commands")
             await on.press("escape")
             await on.until(lambda: on.app.screen is on.main)

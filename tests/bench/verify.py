@@ -30,7 +30,7 @@ from tui.demo.checkpoint import iteration_folder, save, save_data_source
 from tui.demo.weights import Model
 
 ROUNDS = 3
-BESIDE_ROUNDS, PAUSE_S, SAMPLED_S = 5, 6.0, 0.1
+BESIDE_ROUNDS, PAUSE_S, SAMPLED_S = 8, 5.0, 0.1
 STAND_IN = Path(__file__).with_name("stand_in.py")
 TOOLS = {
     "cat": ("cat",),
@@ -204,35 +204,42 @@ def steps_in(output: TextIO) -> list[Step]:
 
 
 def tell_beside(runs: int, steps: list[Step], spells: list[Spell]) -> None:
-    """Steps that lie wholly within a verify against those that lie wholly outside of all."""
-    within = [s for s in steps if any(v.begin <= s["begin"] and s["end"] <= v.end for v in spells)]
-    outside = [s for s in steps if all(s["end"] <= v.begin or v.end <= s["begin"] for v in spells)]
+    """Each verify against the pauses around it: other work on the box comes and goes."""
     took = statistics.median(v.end - v.begin for v in spells)
     print(
         f"beside {runs} of {os.cpu_count()} cores at work: {len(spells)} verifies of {took:.1f} s"
     )
     for part in ("whole step", "memory", "processor", "disk"):
-        without, with_it = (sorted(seconds(s, part) for s in group) for group in (outside, within))
-        a, b = statistics.median(without), statistics.median(with_it)
+        without, with_it = [], []
+        for spell in spells:
+            without.append(statistics.median(seconds(s, part) for s in steps if is_near(s, spell)))
+            with_it.append(statistics.median(seconds(s, part) for s in steps if is_in(s, spell)))
+        more = sorted(100 * (b / a - 1) for a, b in zip(without, with_it, strict=True))
         print(
-            f"  {part:10}  without {1e3 * a:6.1f} ms ({len(without)}), with {1e3 * b:6.1f} ms "
-            f"({len(with_it)}): {100 * (b / a - 1):+.1f} %; slowest tenth from "
-            f"{1e3 * nine_tenths(without):.1f} to {1e3 * nine_tenths(with_it):.1f} ms"
+            f"  {part:10} without {1e3 * statistics.median(without):6.1f} ms, with "
+            f"{1e3 * statistics.median(with_it):6.1f} ms: {statistics.median(more):+.1f} % "
+            f"({more[0]:+.1f} to {more[-1]:+.1f})"
         )
-    least = min(v.available[1] - v.available[0] for v in spells)
-    most = max(v.cached[1] - v.cached[0] for v in spells)
+    least = statistics.median(v.available[1] - v.available[0] for v in spells)
     after = statistics.median(v.available[2] - v.available[0] for v in spells)
+    most = statistics.median(v.cached[1] - v.cached[0] for v in spells)
     cached = statistics.median(v.cached[2] - v.cached[0] for v in spells)
-    print(f"  MemAvailable {least:+d} MiB at the least, {after:+.0f} after; ", end="")
-    print(f"page cache {most:+d} MiB at the most, {cached:+.0f} after")
+    print(f"  MemAvailable {least:+.0f} MiB at the least, {after:+.0f} after; ", end="")
+    print(f"page cache {most:+.0f} MiB at the most, {cached:+.0f} after")
+
+
+def is_in(step: Step, spell: Spell) -> bool:
+    return spell.begin <= step["begin"] and step["end"] <= spell.end
+
+
+def is_near(step: Step, spell: Spell) -> bool:
+    before = spell.begin - PAUSE_S <= step["begin"] and step["end"] <= spell.begin
+    after = spell.end <= step["begin"] and step["end"] <= spell.end + PAUSE_S
+    return before or after
 
 
 def seconds(step: Step, part: str) -> float:
     return step["end"] - step["begin"] if part == "whole step" else step[part]
-
-
-def nine_tenths(ordered: list[float]) -> float:
-    return ordered[len(ordered) * 9 // 10]
 
 
 def main() -> None:

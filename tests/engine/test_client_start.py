@@ -8,7 +8,7 @@ import subprocess
 import sys
 import time
 from collections.abc import Iterator
-from contextlib import suppress
+from contextlib import contextmanager, suppress
 from dataclasses import replace
 from functools import partial
 from pathlib import Path
@@ -51,10 +51,11 @@ def _milepost_inside(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("PYTHONPATH", str(REPOSITORY))
 
 
-def client(stage: Stage, *argv: str) -> subprocess.Popen[bytes]:
+@contextmanager
+def client(stage: Stage, *argv: str) -> Iterator[subprocess.Popen[bytes]]:
     """`docker … > plain.log 2>&1`."""
     with (stage.folder / "plain.log").open("wb") as log:
-        return subprocess.Popen(
+        started = subprocess.Popen(
             ["docker", *argv],
             cwd=stage.folder,
             env={**os.environ, "HF_TOKEN": SECRET},
@@ -62,6 +63,11 @@ def client(stage: Stage, *argv: str) -> subprocess.Popen[bytes]:
             stdout=log,
             stderr=subprocess.STDOUT,
         )
+    try:
+        yield started
+    finally:
+        started.kill()
+        started.wait()
 
 
 def run_with_driver(container: str) -> tuple[FoundRun, Attachment]:
@@ -190,14 +196,15 @@ def test_what_was_started_by_hand_in_a_container_is_started_by_exec(
     assert recipe.argv[-len(DEMO) :] == DEMO
     assert SECRET not in " ".join(recipe.argv)
     assert "container dev: that has to run" in " ".join(recipe.missing)
-    os.kill(run.driver.pid, signal.SIGKILL)
-    wait_until(lambda: not is_alive(run.driver.pid), "it does not die")
+    pid = run.driver.pid
+    os.kill(pid, signal.SIGKILL)
+    wait_until(lambda: not is_alive(pid), "it does not die")
 
     record = stage.carried_out(stage.plan(recipe))
     assert record.state is ActionState.DONE, record.line
     again, _ = run_with_driver("dev")
     assert again.driver is not None
-    assert again.driver.pid != run.driver.pid
+    assert again.driver.pid != pid
     inside = Path(f"/proc/{again.driver.pid}/environ").read_bytes().split(b"\0")
     assert f"HF_TOKEN={SECRET}".encode() in inside
     assert Path(f"/proc/{again.driver.pid}/cwd").readlink() == Path("/ckpt")

@@ -1,4 +1,4 @@
-"""Every move on runs in a real engine's containers, and on one beside it, by commands."""
+"""Every move on a run, by commands: in containers of a real engine, and in a process beside it."""
 
 from __future__ import annotations
 
@@ -6,33 +6,44 @@ from pathlib import Path
 
 import pytest
 from docker_box import DockerBox
+from moves import converted, moved_while_gone, moved_while_it_lives, resumed
 from places import BareProcess, DetachedContainer, RemovedContainer
 
 pytestmark = pytest.mark.engine
 
 
 def test_docker_run_rm(docker_box: DockerBox, tmp_path: Path) -> None:
-    import time
-    t = time.monotonic()
-    def lap(w):
-        print(f"{time.monotonic()-t:6.1f} {w}", flush=True)
     run = RemovedContainer(docker_box, tmp_path)
     run.start()
-    run.wait_for_checkpoint(4)
-    lap("started")
-    found = run.box.the_run()
-    lap("found")
-    print(found)
-    print(run.box.milepost("resume", "--dry-run").stdout)
-    lap("dry")
-    r = run.outcome("save"); lap("saved"); print(r)
-    r = run.outcome("resume"); lap("resumed"); print(r)
-    print(run.logs, run.containers, len(run.drivers()))
-    r = run.outcome("convert"); lap("conv"); print(r)
+    moved_while_it_lives(run)
+    assert run.logs == ["plain.log", "plain-resume.log"]
+    assert run.containers == {"run-a": "running"}
     run.kill()
-    lap("killed")
-    r = run.outcome("resume", "run-a"); lap("resumed"); print(r)
-    r = run.outcome("stop", "--no-save-first"); lap("stopped"); print(r)
-    r = run.outcome("rollback", "4"); lap("rolled"); print(r)
-    r = run.outcome("convert", "4"); lap("conv"); print(r)
-    r = run.outcome("resume"); lap("resumed"); print(r)
+    moved_while_gone(run)
+    assert run.logs[2:] == ["plain-resume-2.log", "plain-resume-3.log"]
+    assert run.containers == {"run-a": "running"}
+
+
+def test_docker_run_d(docker_box: DockerBox, tmp_path: Path) -> None:
+    run = DetachedContainer(docker_box, tmp_path)
+    run.start()
+    moved_while_it_lives(run)
+    (old,) = run.containers.keys() - {"run-a"}
+    assert old.startswith("run-a-until-")
+    assert run.containers == {"run-a": "running", old: "exited"}
+    assert "perf 3:" in docker_box.docker("logs", old)
+    run.kill()
+    assert run.containers["run-a"] == "exited"
+    docker_box.docker("rm", "run-a", old)
+    moved_while_gone(run)
+    assert run.containers.pop("run-a") == "running"
+
+
+def test_nohup(docker_box: DockerBox, tmp_path: Path) -> None:
+    run = BareProcess(docker_box.box, tmp_path)
+    run.start()
+    moved_while_it_lives(run)
+    assert run.logs == ["plain.log", "plain-resume.log"]
+    run.kill()
+    moved_while_gone(run)
+    assert run.logs[2:] == ["plain-resume-2.log", "plain-resume-3.log"]

@@ -2,41 +2,22 @@
 
 from __future__ import annotations
 
-import importlib.util
-import sys
 from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
-from box import DEMO, Box, opened_box
+from box import DEMO, Box
+from ray_cluster import ADDRESS, RAY, opened_cluster
 
 from tui.errors import ExitCode
 
 pytestmark = pytest.mark.ray
 
-RAY = Path(sys.executable).with_name("ray")
-ADDRESS = ("--address", "http://127.0.0.1:8265")
-
 
 @pytest.fixture
 def cluster(tmp_path: Path) -> Iterator[Box]:
-    """A box with a cluster of one node, its `/tmp/ray` empty before and gone after."""
-    if importlib.util.find_spec("ray") is None:
-        pytest.skip("needs the ray extra")
-    place = Path("/tmp/ray")
-    place.mkdir(exist_ok=True)
-    (tmp_path / "ray").mkdir()
-    with opened_box() as box:
-        mounted = box.run("mount", "--bind", tmp_path / "ray", place)
-        assert mounted.returncode == 0, mounted.stderr
-        started = box.run(
-            *(RAY, "start", "--head", "--node-ip-address=127.0.0.1", "--num-cpus=2"),
-            "--disable-usage-stats",
-        )
-        assert started.returncode == 0, started.stdout + started.stderr
+    with opened_cluster(tmp_path) as box:
         yield box
-    if not any(place.iterdir()):
-        place.rmdir()
 
 
 def test_a_job_with_its_client_then_one_without(cluster: Box, tmp_path: Path) -> None:

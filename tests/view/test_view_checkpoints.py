@@ -95,7 +95,8 @@ def test_a_checkpoint_without_its_data_position_says_so() -> None:
 
 def test_the_foot_says_interval_next_save_and_disk() -> None:
     assert lines(rows(fakes.running()))[-1] == (
-        "saves every 20   next after rollout 79   disk 412 GiB free, full in 58 saves   46 s a save"
+        "saves every 20   next after rollout 79   disk 412 GiB free, full in 58 saves, 1 d 21 h   "
+        "46 s a save"
     )
 
 

@@ -102,6 +102,34 @@ def test_the_pane_says_what_a_restart_loads_and_how_to_save_better() -> None:
     assert "every 14–29 would lose less: 8 % → 3.1 %" in text(told)
 
 
+@pytest.mark.parametrize(
+    ("is_given", "source"),
+    [(True, "as configured"), (False, "at worst, going by this run")],
+)
+def test_the_page_tells_the_advice_and_what_it_rests_on(is_given: bool, source: str) -> None:
+    """The plain rule too: rollouts of five minutes, one hour to lose, every twelve at most."""
+    advice = SaveAdvice(
+        rollout_s=300.0,
+        save_s=47.0,
+        between_failures_s=86400.0,
+        is_between_given=is_given,
+        most=12,
+        low=7,
+        high=14,
+        waste_ratio=0.0703,
+        best_waste_ratio=0.0327,
+    )
+    base = fakes.running()
+    told = text(
+        detail.rows(replace(base, verdict=replace(base.verdict, save_advice=advice)), 120, 40, LOOK)
+    )
+
+    assert "saving        every 20 costs 7 % of the time" in told
+    assert "every 7 to 14 costs least: 3.3 %" in told
+    assert "at most 12, so that a crash costs no more than 1 h 00" in told
+    assert f"by 5:00 a rollout, 0:47 a save, a failure every 1 d 00 h {source}" in told
+
+
 def test_without_a_checkpoint_the_page_says_so() -> None:
     assert lines(detail.rows(fakes.empty(), 60, 10, Look())) == ["there is no checkpoint"]
 

@@ -118,7 +118,7 @@ def test_demo_read_only_and_a_dead_log_are_marked() -> None:
 def test_a_total_that_is_not_known_is_left_out() -> None:
     bare = replace(fakes.empty(), story=replace(fakes.empty().story, rollout=3))
     assert "rollout 3" in read(bare, 80)[0]
-    assert "of" not in read(bare, 80)[0].split("rollout 3")[1]
+    assert " of " not in read(bare, 80)[0].split("rollout 3")[1]
 
 
 def test_a_name_from_outside_is_harmless() -> None:

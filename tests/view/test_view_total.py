@@ -18,6 +18,7 @@ from tui.view import (
     alerts,
     checkpoints,
     choose,
+    detail,
     engines,
     footer,
     gpu,
@@ -51,6 +52,7 @@ def everything(
         name = module.__name__
         yield name, module.rows(snapshot, width, height, look), height
         yield f"{name} summary", (module.summary(snapshot, width, look),), 1
+    yield "detail", detail.rows(snapshot, width, height, look), height
     yield "header", header.rows(snapshot, width, height, look), height
     yield "action", action.rows(snapshot, width, height, look), height
     yield "log", log.rows(snapshot.lines, width, height, look, query="e", scroll=1), height

@@ -118,10 +118,17 @@ def exec_made(container_id: str, argv: Sequence[str]) -> Reading[str]:
 
 
 def exec_started(exec_id: str) -> Reading[Outcome]:
-    """Start it, and do not wait for it."""
+    """Start it, once, and do not wait for it."""
+    from docker.errors import APIError
 
     def ask(client: APIClient) -> Outcome:
-        client.exec_start(exec_id, detach=True)
+        try:
+            client.exec_start(exec_id, detach=True)
+        except APIError:
+            told = client.exec_inspect(exec_id)
+            if told["Running"] or told["ExitCode"] is not None:
+                return Outcome.ALREADY
+            raise
         return Outcome.DONE
 
     return _asked(ask)
@@ -141,8 +148,12 @@ def exec_is_running(exec_id: str) -> bool:
     return isinstance(answer, Unknown) or answer.value
 
 
-def made_of(fresh: Fresh, argv: Sequence[str]) -> Reading[str]:
-    """Create a container for one command, without a network, gone with its end; its id."""
+def made_of(fresh: Fresh, argv: Sequence[str], name: str) -> Reading[str]:
+    """Create a container for one command, without a network, gone with its end; its id.
+
+    One of that name was created by an attempt before this one.
+    """
+    from docker.errors import APIError
     from docker.types import Mount
 
     mounts = [
@@ -156,17 +167,22 @@ def made_of(fresh: Fresh, argv: Sequence[str]) -> Reading[str]:
     ]
 
     def ask(client: APIClient) -> str:
-        made = client.create_container(
-            fresh.image,
-            entrypoint=list(argv[:1]),
-            command=list(argv[1:]),
-            environment=dict(fresh.environment),
-            user=fresh.user or None,
-            working_dir=fresh.cwd or None,
-            host_config=client.create_host_config(
-                mounts=mounts, network_mode="none", auto_remove=True
-            ),
-        )
+        host = client.create_host_config(mounts=mounts, network_mode="none", auto_remove=True)
+        try:
+            made = client.create_container(
+                fresh.image,
+                name=name,
+                entrypoint=list(argv[:1]),
+                command=list(argv[1:]),
+                environment=dict(fresh.environment),
+                user=fresh.user or None,
+                working_dir=fresh.cwd or None,
+                host_config=host,
+            )
+        except APIError as fault:
+            if fault.status_code != HTTPStatus.CONFLICT:
+                raise
+            made = client.inspect_container(name)
         return str(made["Id"])
 
     return _asked(ask)

@@ -14,7 +14,8 @@ from typing import Any
 from tui.actions.situation import Situation
 from tui.miles.converter import Surroundings
 from tui.miles.secrets import is_secret_name
-from tui.model.launch import host_path
+from tui.miles.titles import DEMO_MODULE
+from tui.model.launch import Attachment, host_path
 from tui.model.plan import Fresh, Mount
 
 _DEMO = ("-u", "-m", "tui.demo.convert")
@@ -65,19 +66,20 @@ def _around(situation: Situation, mounts: tuple[tuple[str, str], ...] | None) ->
         path = folder if mounts is None else host_path(folder, mounts)
         return _config_at(path) if path is not None else None
 
-    python = _python(situation)
+    attachment = situation.snapshot.attachment
+    is_demo = attachment.demo or DEMO_MODULE in attachment.launch.argv
+    python = _python(attachment)
     return Surroundings(
         exists=os.path.lexists,
         config_of=config_of,
         mounts=mounts,
         python=python,
-        program=(python, *_DEMO) if situation.snapshot.attachment.demo else (),
+        program=(python, *_DEMO) if is_demo else (),
     )
 
 
-def _python(situation: Situation) -> str:
+def _python(attachment: Attachment) -> str:
     """The one that the driver runs by, as the driver was told it."""
-    attachment = situation.snapshot.attachment
     word = next(iter(attachment.launch.argv), sys.executable if attachment.demo else "")
     return word if os.path.basename(word).startswith("python") else "python3"  # noqa: PTH119
 

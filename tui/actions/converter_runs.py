@@ -2,6 +2,7 @@
 
 Its output goes to a file, and its exit code to another beside that, so that whoever looks later
 can tell how it ended; what lives of it is known by an identity that is written down before it runs.
+Begun again, the one that was begun before goes on, and there is no second.
 """
 
 from __future__ import annotations
@@ -20,8 +21,8 @@ from tui.model.plan import ConvertCheckpoint, Fresh
 from tui.model.reading import Unknown
 from tui.model.target import ProcessTarget
 
-_WRAPPED = 'echo $$ > "$0.pid"; "$@" > "$0" 2>&1; echo $? > "$0.exit"'
-"""Run by `sh -c`, with the log's name and the command behind it."""
+_WRAPPED = 'set -C; echo $$ > "$0.pid" && set +C && { "$@" > "$0" 2>&1; echo $? > "$0.exit"; }'
+"""Run by `sh -c`, with the log's name and the command behind it. The first has the file."""
 _GRACE_S = 5.0
 _BEGIN_S = 20.0
 
@@ -97,17 +98,18 @@ def _begin_here(step: ConvertCheckpoint, argv: Sequence[str], context: Context) 
 
 
 def _begin_exec(container_id: str, argv: Sequence[str], context: Context) -> None:
-    made = containers.exec_made(container_id, argv)
-    if isinstance(made, Unknown):
-        raise StepFailed(f"the converter cannot be run in the container: {made.reason}")
-    context.note("converting in the run's container", exec_id=made.value)
-    started = containers.exec_started(made.value)
+    if "exec_id" not in context.facts:
+        made = containers.exec_made(container_id, argv)
+        if isinstance(made, Unknown):
+            raise StepFailed(f"the converter cannot be run in the container: {made.reason}")
+        context.note("converting in the run's container", exec_id=made.value)
+    started = containers.exec_started(context.facts["exec_id"])
     if isinstance(started, Unknown):
         raise StepFailed(f"the converter cannot be run in the container: {started.reason}")
 
 
 def _begin_container(fresh: Fresh, argv: Sequence[str], context: Context) -> None:
-    made = containers.made_of(fresh, argv)
+    made = containers.made_of(fresh, argv, f"milepost-{context.plan.id}")
     if isinstance(made, Unknown):
         raise StepFailed(f"no container of {fresh.image_name} can be made: {made.reason}")
     context.note("converting in a container of its own", converter_container=made.value)

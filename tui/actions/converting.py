@@ -9,6 +9,7 @@ import os
 import shlex
 from collections.abc import Iterator
 from contextlib import suppress
+from dataclasses import replace
 from pathlib import Path
 
 from tui.actions import converter_runs
@@ -29,6 +30,18 @@ _LONGEST_LINE = 1 << 16
 
 def perform(step: ConvertCheckpoint, context: Context) -> Done:
     """Convert and prove."""
+    if "proof" not in context.facts:
+        _note_proof(_converted(step, context), step, context)
+    facts = context.facts
+    converter_runs.tidy(step)
+    if aside := facts["aside"]:
+        put = _put_away(Path(step.output), Path(aside))
+        raise StepFailed(facts["proof"], f"{put}; what it printed: {step.log}")
+    line = f"{facts['proof']}, in {step.output}; serve it: {shlex.join(step.serve_argv)}"
+    return Done(line=line, facts={"output": step.output})
+
+
+def _converted(step: ConvertCheckpoint, context: Context) -> ConversionProof:
     output = Path(step.output)
     if not converter_runs.was_begun(step):
         if os.path.lexists(output):
@@ -39,22 +52,23 @@ def perform(step: ConvertCheckpoint, context: Context) -> Done:
             raise StepFailed(f"{error.filename}: {error.strerror}") from error
         converter_runs.begin(step, context)
     printed = _followed(step, context)
+    if printed is None:
+        return ConversionProof(ok=False, line="cancelled")
     proof = _proof(step, printed, context)
-    if not proof.ok:
-        raise StepFailed(
-            f"not proven: {proof.line}",
-            f"{_put_away(output)}; what it printed: {step.log}",
-        )
-    converter_runs.tidy(step)
-    served = shlex.join(step.serve_argv)
-    size = gigabytes(proof.total_bytes)
-    return Done(
-        line=f"{proof.line}, {size}, in {output}; serve it: {served}", facts={"output": str(output)}
+    line = (
+        f"{proof.line}, {gigabytes(proof.total_bytes)}" if proof.ok else f"not proven: {proof.line}"
     )
+    return replace(proof, line=line)
 
 
-def _followed(step: ConvertCheckpoint, context: Context) -> Printed:
-    """What it printed, once it has ended."""
+def _note_proof(proof: ConversionProof, step: ConvertCheckpoint, context: Context) -> None:
+    """Before anything is done about it, so that whoever is killed, it is done to the end."""
+    aside = "" if proof.ok else str(_free_beside(Path(f"{step.output}.failed")))
+    context.note(proof.line, proof=proof.line, aside=aside)
+
+
+def _followed(step: ConvertCheckpoint, context: Context) -> Printed | None:
+    """What it printed, once it has ended; None: a person asked to leave off."""
     printed, told = Printed(), ""
     reader = _Lines(Path(step.log))
     while True:
@@ -69,7 +83,7 @@ def _followed(step: ConvertCheckpoint, context: Context) -> Printed:
             return printed
         if context.is_cancelled:
             converter_runs.end(step, context)
-            raise StepFailed("cancelled", _put_away(Path(step.output)))
+            return None
         context.pause(_LOOK_S)
 
 
@@ -84,20 +98,23 @@ def _proof(step: ConvertCheckpoint, printed: Printed, context: Context) -> Conve
         return ConversionProof(ok=False, line=f"{fault}")
 
 
-def _put_away(output: Path) -> str:
-    """Rename what is not proven; what became of it, in words."""
-    if not os.path.lexists(output):
-        return "nothing was written"
+def _free_beside(path: Path) -> Path:
     number = 1
-    aside = Path(f"{output}.failed")
-    while os.path.lexists(aside):
+    free = path
+    while os.path.lexists(free):
         number += 1
-        aside = Path(f"{output}.failed-{number}")
-    try:
-        output.rename(aside)
-    except OSError as error:
-        return f"it stays in {output}: {error.strerror}"
-    return f"renamed to {aside}"
+        free = Path(f"{path}-{number}")
+    return free
+
+
+def _put_away(output: Path, aside: Path) -> str:
+    """Rename what is not proven; what became of it, in words."""
+    if os.path.lexists(output):
+        try:
+            output.rename(aside)
+        except OSError as error:
+            return f"it stays in {output}: {error.strerror}"
+    return f"renamed to {aside}" if os.path.lexists(aside) else "nothing was written"
 
 
 class _Lines:

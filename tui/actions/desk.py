@@ -13,6 +13,7 @@ from pathlib import Path
 from tui.errors import MilepostError
 from tui.model.plan import ActionPlan, Ask, Refusal
 from tui.model.snapshot import Snapshot
+from tui.runs.guard_card import pause, unpause
 from tui.runs.lock import LockHeldError
 from tui.runs.state_dir import run_folder
 
@@ -55,6 +56,14 @@ class Desk:
         from tui.actions.launch import cancel
 
         return self._refusal(lambda folder: cancel(folder, action))
+
+    def pause_guard(self, *, paused: bool) -> str:
+        """Keep guards from acting on the run, which read-only too may do, or let them again."""
+        if not paused and self._read_only:
+            return "milepost is read-only: `milepost guard --unpause` lets the guard act again"
+        if paused:
+            return self._refusal(lambda folder: pause(folder, "a person at the screen"))
+        return self._refusal(unpause)
 
     def _refusal(self, act: Callable[[Path], None]) -> str:
         try:

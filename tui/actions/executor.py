@@ -62,7 +62,10 @@ class Executor:
             self._open_others_closed(action)
             self._write(plan, Mark.STARTED, title=plan.title, steps=_names(plan))
             self.begun()
-            self._steps(plan, record)
+            if (failure := self._failure(action)) is not None:
+                self._end(plan, failure, ok=False)
+            else:
+                self._steps(plan, record)
             ended = self._record(action)
             assert ended is not None
             return ended
@@ -120,6 +123,13 @@ class Executor:
 
     def _record(self, action: str) -> ActionRecord | None:
         return next((each for each in self.journal.actions() if each.id == action), None)
+
+    def _failure(self, action: str) -> str | None:
+        """A step failed; then no step is entered any more."""
+        for entry in self.journal.entries():
+            if entry.action == action and entry.mark is Mark.STEP_FAILED:
+                return entry.line
+        return None
 
     def _facts(self, action: str) -> Mapping[str, str]:
         record = self._record(action)

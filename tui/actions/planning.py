@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import time
+from collections.abc import Iterator
 from pathlib import Path
 
 from tui.actions.autopsy_plan import plan_autopsy
@@ -13,6 +14,7 @@ from tui.actions.save_plan import plan_save
 from tui.actions.situation import Situation
 from tui.actions.stop_plan import plan_stop
 from tui.actions.targets import run_target
+from tui.actions.twins import living_twin, words_of
 from tui.actions.undo_plan import plan_undo
 from tui.attach import Target, found
 from tui.errors import MilepostError
@@ -26,7 +28,11 @@ from tui.runs.journal import Journal
 from tui.runs.lock import holder_of
 from tui.runs.merge import FoundRun
 from tui.runs.recipe_store import kept
+from tui.runs.sameness import is_of
 from tui.runs.state_dir import run_folder, run_id
+
+_ALONE = frozenset({ActionKind.RESUME, ActionKind.ROLLBACK, ActionKind.UNDO})
+"""What must not be done to the save folder of a run that goes on."""
 
 
 def situation_of(snapshot: Snapshot) -> Situation:
@@ -50,9 +56,9 @@ def situation_of(snapshot: Snapshot) -> Situation:
 
 def planned(situation: Situation, ask: Ask) -> ActionPlan | Refusal:
     """The plan that answers what was asked, unless another action has the run."""
-    busy = _busy(situation)
-    if busy is not None:
-        return busy
+    refusal = _busy(situation) or _second(situation, ask)
+    if refusal is not None:
+        return refusal
     match ask.kind:
         case ActionKind.SAVE:
             return plan_save(situation)
@@ -96,27 +102,37 @@ def _busy(situation: Situation) -> Refusal | None:
     return None
 
 
+def _second(situation: Situation, ask: Ask) -> Refusal | None:
+    """The run goes on under another name than the one that was meant."""
+    if situation.lives or ask.kind not in _ALONE:
+        return None
+    twin = living_twin(situation.run_id, situation.at)
+    if twin is None:
+        return None
+    return Refusal(
+        reason=f"{words_of(twin)} runs, and saves to the same folder",
+        remedy=f"act on that one: {twin.handle}",
+    )
+
+
 def _found(attachment: Attachment, at: float) -> FoundRun | None:
     """What of it runs now; a run that is gone is no fault."""
-    for target in _aims(attachment):
+    for target, is_sure in _aims(attachment):
         try:
             run = found(target, at=at).run
         except MilepostError:
             continue
-        if run is not None:
+        if run is not None and (is_sure or is_of(run, attachment)):
             return run
     return None
 
 
-def _aims(attachment: Attachment) -> tuple[Target, ...]:
-    """Ways to find the run again that cannot find another."""
-    aims = []
+def _aims(attachment: Attachment) -> Iterator[tuple[Target, bool]]:
+    """Ways to find the run again, and whether they can find no other one."""
     if attachment.container is not None:
-        aims.append(Target(container=attachment.container.value))
-    if attachment.driver_pid is not None:
-        aims.append(Target(name=attachment.driver_pid.value))
-    if attachment.job is not None:
-        aims.append(Target(name=attachment.job.value))
+        yield Target(container=attachment.container.value), True
     if attachment.log is not None:
-        aims.append(Target(log=Path(attachment.log.value)))
-    return tuple(aims)
+        yield Target(log=Path(attachment.log.value)), True
+    for number in (attachment.driver_pid, attachment.job):
+        if number is not None:
+            yield Target(name=number.value), False

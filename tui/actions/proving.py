@@ -15,6 +15,7 @@ from pathlib import Path
 from tui.actions import run_stopping
 from tui.actions.context import Context, Done
 from tui.actions.errors import StepFailed
+from tui.actions.expected import Expected, expected
 from tui.actions.moving import tracker_text, write_tracker
 from tui.actions.started import goes_on
 from tui.actions.targets import run_target
@@ -40,7 +41,7 @@ _DATA_ONLY = "data source"
 
 def perform(step: ProveStart, context: Context) -> Done:
     """Wait for the proof."""
-    expected = _expected(step, context)
+    wanted = expected(step, context)
     with _watched(step, context) as monitor:
         end = time.monotonic() + step.deadline_s
         told, life = "", _Life(context)
@@ -50,9 +51,9 @@ def perform(step: ProveStart, context: Context) -> Done:
             if proof.line != told:
                 told = proof.line
                 context.note(told)
-            verdict = _judged(snapshot, expected.first_rollout) or life.lost(snapshot)
+            verdict = _judged(snapshot, wanted.first_rollout) or life.lost(snapshot)
             if verdict is not None:
-                return _ended(verdict, expected, step, context)
+                return _ended(verdict, wanted, step, context)
             context.pause(_LOOK_S)
         snapshot = monitor.latest
     raise StepFailed(
@@ -118,7 +119,7 @@ def _judged(snapshot: Snapshot, expected: int | None) -> _Verdict | None:
     return None
 
 
-def _ended(verdict: _Verdict, expected: _Expected, step: ProveStart, context: Context) -> Done:
+def _ended(verdict: _Verdict, wanted: Expected, step: ProveStart, context: Context) -> Done:
     if not verdict.failure:
         return Done(line=verdict.line)
     facts = _facts(step, verdict.failure)
@@ -128,7 +129,7 @@ def _ended(verdict: _Verdict, expected: _Expected, step: ProveStart, context: Co
     if not step.stop_if_wrong:
         raise StepFailed(verdict.line, "it goes on, as you chose", facts)
     stopped = _stopped(step, context)
-    _put_back(step, expected.tracker, context)
+    _put_back(step, wanted.tracker, context)
     raise StepFailed(f"{verdict.line}; {stopped}", "look at its command and at --load", facts)
 
 
@@ -157,28 +158,6 @@ def _target(step: ProveStart, context: Context) -> Target:
     if container := context.facts.get("container_id"):
         return Target(container=container)
     return Target(name=context.facts.get("submission_id"))
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class _Expected:
-    """What the save folder implied when the run was started."""
-
-    tracker: str | None
-    first_rollout: int | None
-
-
-def _expected(step: ProveStart, context: Context) -> _Expected:
-    """By the tracker at the first look: a save before the stop may have brought a newer one."""
-    noted = context.facts.get("tracker_at_start")
-    if noted is None:
-        with suppress(OSError):
-            noted = tracker_text(Path(step.save_folder) / TRACKER_NAME)
-        context.note("watching its log", tracker_at_start=noted or "")
-    tracked = (noted or "").strip()
-    first = step.first_rollout
-    if tracked.isdecimal() and step.iteration is not None and first is not None:
-        first += int(tracked) - step.iteration
-    return _Expected(tracker=noted or None, first_rollout=first)
 
 
 def _put_back(step: ProveStart, text: str | None, context: Context) -> None:

@@ -96,6 +96,12 @@ def find(job: JobTarget, at: float) -> Reading[RayJob]:
     return Unknown(why=Absence.MISSING, reason=f"Ray knows no job {job.submission_id}", at=at)
 
 
+def is_missing(job: JobTarget, at: float) -> bool:
+    """Ray answers, and knows no such job."""
+    found = find(job, at)
+    return isinstance(found, Unknown) and found.why is Absence.MISSING
+
+
 def _post(address: str, path: str, body: Mapping[str, object], at: float) -> _Answer | Unknown:
     from http.client import HTTPConnection, HTTPException, HTTPSConnection  # costs 30 ms
 

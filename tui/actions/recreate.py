@@ -15,6 +15,7 @@ from tui.actions.claiming import asked, claim
 from tui.actions.context import Context, Done
 from tui.actions.errors import StepFailed
 from tui.actions.own_recipe import keep_own
+from tui.actions.twins import refuse_second
 from tui.model.plan import StartRun
 from tui.model.recipe import Recipe
 from tui.runs.docker_answers import FoundContainer, found_container
@@ -41,6 +42,7 @@ def perform(step: StartRun, context: Context) -> Done:
     name = step.container_name or step.recipe.container_name
     made = asked(context, lambda client: _made_by(client, context.plan.id))
     if made is None:
+        refuse_second(context)
         claim(name, context)
         context.note(f"creating container {name}")
         made = _taken(asked(context, lambda client: _created(client, step.recipe, name, context)))

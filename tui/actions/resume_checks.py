@@ -34,7 +34,7 @@ def _same_again(situation: Situation, signature: str, ask: Ask) -> Refusal | Non
         return None
     return Refusal(
         reason=f"the last {count} resumes failed in the same way with nothing changed: {failure}",
-        remedy="find the cause first, or insist with --force",
+        remedy="find the cause first, or insist: `milepost resume --force`",
     )
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import os
+import time
 from dataclasses import replace
 
 from tui.actions.situation import Situation
@@ -15,6 +16,7 @@ from tui.model.launch import LaunchArgs, host_path
 from tui.model.plan import Ask, Refusal
 from tui.model.recipe import Recipe, RecipeKind
 from tui.runs.docker_client import docker_command
+from tui.runs.recipe_changes import original_id, startable
 
 _NO_TRIGGER = "train_multi_lora_async.py"
 """It does not look for the save trigger."""
@@ -22,6 +24,15 @@ _NO_TRIGGER = "train_multi_lora_async.py"
 
 def command_for(situation: Situation, ask: Ask) -> tuple[Recipe, tuple[str, ...]] | Refusal:
     """What will be started, and what of it is not as it was."""
+    command = _loading(situation, ask)
+    if isinstance(command, Refusal):
+        return command
+    stamp = time.strftime("%Y%m%d-%H%M%S", time.localtime(situation.at))
+    recipe, changes = startable(command[0], stamp)
+    return recipe, (*command[1], *changes)
+
+
+def _loading(situation: Situation, ask: Ask) -> tuple[Recipe, tuple[str, ...]] | Refusal:
     if ask.command:
         return _given(situation.recipe or _bare(), ask), ()
     if situation.recipe is None:
@@ -114,5 +125,6 @@ def _trigger_beside(save: str, recipe: Recipe) -> str:
 
 def signature_of(recipe: Recipe, best: Checkpoint) -> str:
     """Of what is tried: the same command from the same checkpoint fails the same way."""
-    tried = repr((recipe.argv, recipe.environment, recipe.entrypoint, best.path, best.taken_at))
+    argv = tuple(map(original_id, recipe.argv))
+    tried = repr((argv, recipe.environment, recipe.entrypoint, best.path, best.taken_at))
     return hashlib.sha256(tried.encode("utf-8", "surrogateescape")).hexdigest()[:16]

@@ -14,9 +14,11 @@ from dataclasses import replace
 from tui.actions import client_start, ray_jobs, recreate
 from tui.actions.context import Context, Done
 from tui.actions.errors import StepFailed
+from tui.actions.expected import note_tracker
 from tui.actions.own_recipe import begun, keep_own
 from tui.actions.signals import is_alive
 from tui.actions.spawning import Command, NotBegunError, gate
+from tui.actions.twins import refuse_second
 from tui.model.plan import StartRun
 from tui.model.reading import Absence, Reading, Unknown
 from tui.model.recipe import Recipe, RecipeKind
@@ -30,6 +32,7 @@ _RAY_S = 60.0
 
 def perform(step: StartRun, context: Context) -> Done:
     """Start it, or find what was started before."""
+    note_tracker(context)
     match step.recipe.kind:
         case RecipeKind.PROCESS:
             return _process(step, context)
@@ -46,6 +49,7 @@ def _process(step: StartRun, context: Context) -> Done:
         with gate(context.folder, f"{context.plan.id}/{context.step}") as opened:
             process = opened.begun
             if process is None:
+                refuse_second(context)
                 if docker is not None:
                     client_start.ready(docker, context)
                 context.note(f"starting {recipe.argv[0]}, which prints into {step.log}")
@@ -78,8 +82,12 @@ def _command(recipe: Recipe, log: str) -> Command:
 
 def _job(step: StartRun, context: Context) -> Done:
     recipe = step.recipe
-    submission_id = step.submission_id or new_submission_id(recipe.submission_id, context.plan.id)
+    submission_id = step.submission_id or new_submission_id(
+        recipe.submission_id, time.strftime("%Y%m%d-%H%M%S", time.localtime(context.plan.made_at))
+    )
     job = JobTarget(submission_id=submission_id, address=recipe.address)
+    if not context.again or ray_jobs.is_missing(job, context.clock()):
+        refuse_second(context)
     context.note(f"submitting job {submission_id}", submission_id=submission_id)
     answer = _submitted(job, recipe, context)
     end = time.monotonic() + _RAY_S

@@ -61,7 +61,8 @@ def stop_step(situation: Situation, target: RunTarget) -> StopRun:
     if target.container is None:
         # A cluster that the job ran on goes on without it, and keeps its ports.
         ports = tuple(port for port in ports if port not in RAY_PORTS)
-    available = available_after(situation.snapshot, target.processes)
+    is_demo = situation.snapshot.attachment.demo  # whose memory nothing gives back
+    available = 0 if is_demo else available_after(situation.snapshot, target.processes)
     return StopRun(target=target, ports=ports, available_bytes=available)
 
 

@@ -49,6 +49,7 @@ from tui.app.themes import Theme, Themes
 from tui.app.trim import trimmed
 from tui.model.action import ActionKind
 from tui.model.checkpoint import CheckpointState
+from tui.model.guard import GuardState
 from tui.model.launch import Attachment
 from tui.model.snapshot import Snapshot
 from tui.model.text import harmless
@@ -61,6 +62,7 @@ _BEHIND_BYTES = 4096
 _RETRY_S = 0.2
 _Painted = TypeVar("_Painted", bound=PaintedScreen)
 _LOOK_AT_TERMINAL_S = 0.5
+_PAUSED = "The guard is paused: it watches and tells, and does nothing to the run."
 
 
 class SnapshotReady(Message):
@@ -324,6 +326,19 @@ class MilepostApp(App[None], inherit_bindings=False):
 
     def _finishing(self, why_not: str) -> None:
         self.notify(why_not or "It goes on.", timeout=6 if why_not else 3)
+
+    def action_pause_guard(self) -> None:
+        """A person outranks the guard: it does nothing while it is paused."""
+        desk, guard = self._desk, self._newest.guard
+        if desk is None or guard is None or guard.state is GuardState.OFF:
+            self.notify("No guard watches this run: `milepost guard` starts one.", timeout=4)
+            return
+        paused = not guard.paused
+        told = _PAUSED if paused else "The guard may act again."
+        aside(self, partial(desk.pause_guard, paused=paused), partial(self._pausing, told), str)
+
+    def _pausing(self, told: str, why_not: str) -> None:
+        self.notify(why_not or told, timeout=6 if why_not else 4)
 
     async def _put_question(self, screen: QuestionScreen) -> None:
         await self.push_screen(screen)

@@ -181,8 +181,15 @@ COMMANDS = (
         footer_rank=8,
     ),
     Command(
-        name="palette",
+        name="pause-guard",
         keys=("p",),
+        label="pause guard",
+        sentence="Keep the guard from acting, whatever it sees; again: let it.",
+        action="app.pause_guard",
+    ),
+    Command(
+        name="palette",
+        keys=(":",),
         fixed_keys=("ctrl+p",),
         label="palette",
         sentence="Find a command by its name.",

@@ -23,6 +23,7 @@ _SHOWN = {
     "pagedown": "pgdn",
     "question_mark": "?",
     "slash": "/",
+    "colon": ":",
     "up": "↑",
     "down": "↓",
 }

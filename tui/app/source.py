@@ -47,3 +47,6 @@ class ActionDesk(Protocol):
 
     def cancel(self, action: str) -> str:
         """Ask an action under way to leave off, where it can."""
+
+    def pause_guard(self, *, paused: bool) -> str:
+        """Keep the guard from acting, or let it act again."""

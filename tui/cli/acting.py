@@ -10,13 +10,12 @@ from typing import TYPE_CHECKING
 
 from tui.actions.desk import Desk
 from tui.actions.launch import RefusedError
-from tui.attach import Target, found, has_target
+from tui.cli.chosen import chosen_run
 from tui.cli.following import followed
 from tui.config import load_config
 from tui.errors import ExitCode, NothingFoundError, UsageError
 from tui.model.action import ActionRecord, ActionState
 from tui.model.codec import encoded
-from tui.model.launch import Attachment
 from tui.model.plan import ActionPlan, Ask, Refusal
 from tui.model.plan_document import shown_plan
 from tui.model.snapshot import Snapshot
@@ -56,7 +55,7 @@ def act(arguments: Arguments, ask: Ask) -> int:
 def actions(arguments: Arguments) -> int:
     """What was done to the run; finish or give up what was interrupted."""
     config = load_config(arguments.config)
-    attachment = _attachment(arguments)
+    attachment = chosen_run(arguments)
     folder = run_folder(attachment)
     snapshot = Snapshot(attachment=attachment)
     desk = Desk(lambda: snapshot, read_only=config.read_only)
@@ -80,29 +79,9 @@ def actions(arguments: Arguments) -> int:
 
 def _looked_at(arguments: Arguments) -> Snapshot:
     """One settled reading of the run, whether it lives or is gone."""
-    attachment = _attachment(arguments)
+    attachment = chosen_run(arguments)
     config = load_config(arguments.config)
     return monitor_of(attachment, config, at=time.time()).once(deadline_s=_LOOK_S)
-
-
-def _attachment(arguments: Arguments) -> Attachment:
-    """The run that is meant: one that lives, else one that was seen before."""
-    target = Target(
-        name=arguments.run,
-        log=arguments.log,
-        checkpoints=arguments.checkpoints,
-        engines=tuple(arguments.engine),
-        container=arguments.container,
-    )
-    finding = found(target, at=time.time(), past=True)
-    if has_target(finding.attachment):
-        return finding.attachment
-    if not finding.choices:
-        raise NothingFoundError("no Miles run was found", "\n".join(finding.attachment.notes))
-    if len(finding.choices) > 1 and finding.choices[0].state != "gone":
-        names = ", ".join(run.handle for run in finding.choices)
-        raise UsageError(f"there are {len(finding.choices)} runs on this machine: {names}")
-    return finding.choices[0].attachment
 
 
 def _show(plan: ActionPlan, ask: Ask, *, as_json: bool, to_stderr: bool = False) -> None:

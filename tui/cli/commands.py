@@ -13,6 +13,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from tui.attach import Finding, Target, all_runs, attached, found, has_target
+from tui.cli.chosen import target_of
 from tui.config import Config, checked_interval_s, load_config
 from tui.demo import faults
 from tui.demo.launch import DemoRun, start
@@ -40,7 +41,7 @@ SPEED_LIMITS = (0.01, 10_000.0)
 def watch(arguments: Arguments) -> int:
     """Open the screen."""
     config = _config(arguments)
-    target = _target(arguments)
+    target = target_of(arguments)
     return _screen(found(target, at=time.time(), past=True), config, target)
 
 
@@ -62,7 +63,7 @@ def demo(arguments: Arguments) -> int:
 def status(arguments: Arguments) -> int:
     """Read once, print, and tell the shell."""
     config = _config(arguments)
-    attachment = attached(_target(arguments), at=time.time())
+    attachment = attached(target_of(arguments), at=time.time())
     if not has_target(attachment):
         hint = "or name the log: milepost status --log FILE --checkpoints DIR"
         raise NothingFoundError("no Miles run was found", "\n".join((*attachment.notes, hint)))
@@ -224,16 +225,6 @@ def _told(snapshot: Snapshot, *, as_json: bool) -> int:
 def _print_json(document: Mapping[str, object]) -> None:
     json.dump(document, sys.stdout, ensure_ascii=True, allow_nan=False)
     sys.stdout.write("\n")
-
-
-def _target(arguments: Arguments) -> Target:
-    return Target(
-        name=arguments.run,
-        log=arguments.log,
-        checkpoints=arguments.checkpoints,
-        engines=tuple(arguments.engine),
-        container=arguments.container,
-    )
 
 
 def _config(arguments: Arguments) -> Config:

@@ -28,6 +28,7 @@ class Activity(Enum):
     TRAINING = (0.99, 96.0, 2236, 74, 82.0)
     SAVING = (0.07, 18.0, 2405, 63, 84.0)
     UPDATING = (0.41, 38.0, 2405, 66, 79.0)
+    HUNG = (0.0, 11.4, 208, 49, 82.0)
 
 
 class Box(threading.Thread):

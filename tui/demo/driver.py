@@ -70,8 +70,9 @@ class _Job:
             fleet.close()
 
     def _train(self, fleet: Fleet) -> None:
-        rollouts = Rollouts(self._settings, self._console, self._pace, self._curve, fleet)
-        trainer = Trainer(self._settings, self._console, self._pace, self._curve)
+        parts = (self._settings, self._console, self._pace, self._curve)
+        rollouts = Rollouts(*parts, fleet, self._hang)
+        trainer = Trainer(*parts, self._hang)
         self._show_processes(fleet, trainer)
         for actor in (rollouts.actor, trainer.actor):
             self._import_warnings(actor)
@@ -144,6 +145,10 @@ class _Job:
 
     def _activity(self, activity: Activity) -> None:
         self._box.activity = activity
+
+    def _hang(self) -> None:
+        """Nothing more is asked of the GPU."""
+        self._activity(Activity.HUNG)
 
     def _show_processes(self, fleet: Fleet, trainer: Trainer) -> None:
         self._box.processes = (

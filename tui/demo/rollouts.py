@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import random
 import time
+from collections.abc import Callable
 
 from tui.demo import checkpoint, samples
 from tui.demo.console import Bar, Console
@@ -24,8 +25,15 @@ class Rollouts:
     """Uses the engines as Miles' RolloutManager does, and logs in its name."""
 
     def __init__(
-        self, settings: Settings, console: Console, pace: Pace, curve: Curve, fleet: Fleet
+        self,
+        settings: Settings,
+        console: Console,
+        pace: Pace,
+        curve: Curve,
+        fleet: Fleet,
+        hang: Callable[[], None],
     ) -> None:
+        self._hang = hang
         self._settings, self._console, self._pace = settings, console, pace
         self._curve, self._fleet = curve, fleet
         self.actor = Actor("RolloutManager", fleet.router.process.pid, "rollout_manager")
@@ -134,6 +142,8 @@ class Rollouts:
             engine.process.wait()
         if self._settings.faults.now("engine-hangs", rollout):
             engine.send(hang=True)
+            if self._fleet.living() == [engine]:
+                self._hang()
             if self.health.enabled:
                 self._pace.wait(INTERVAL_S)
                 self._losses.replace(engine, self.health)

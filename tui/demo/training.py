@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 import os
 import signal
+from collections.abc import Callable
 from pathlib import Path
 
 from tui.demo import checkpoint, dcp
@@ -29,8 +30,16 @@ _NAN_METRICS = ("train/loss", "train/pg_loss", "train/ppo_kl", "train/grad_norm"
 class Trainer:
     """One training worker."""
 
-    def __init__(self, settings: Settings, console: Console, pace: Pace, curve: Curve) -> None:
+    def __init__(
+        self,
+        settings: Settings,
+        console: Console,
+        pace: Pace,
+        curve: Curve,
+        hang: Callable[[], None],
+    ) -> None:
         self._settings, self._console, self._pace, self._curve = settings, console, pace, curve
+        self._hang = hang
         self._model = Model(total_mb=settings.model_mb, seed=settings.seed)
         self.actor = Actor("FSDPTrainRayActor", os.getpid(), "actor_cell0_rank0")
         self.timers = Timers(console, self.actor)
@@ -138,6 +147,7 @@ class Trainer:
     def _strike(self, rollout: int) -> None:
         faults = self._settings.faults
         if faults.now("stall", rollout):
+            self._hang()
             self._pace.wait_for_ever()
         if faults.now("trainer-dies", rollout):
             call = "await actor_model.train(rollout_id, rollout_data_pack)"

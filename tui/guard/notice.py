@@ -44,6 +44,8 @@ class Notice:
     """Epoch seconds."""
     run: str
     """The run's name, for people."""
+    host: str = ""
+    """The box, for people who have several."""
     news: News
     level: Level
     code: str
@@ -55,9 +57,10 @@ class Notice:
 
     @property
     def title(self) -> str:
-        """`run-a: stalled` and the like."""
+        """`run-a on spark-1: stalled` and the like."""
+        where = f"{self.run} on {self.host}" if self.host else self.run
         told = f"{self.code} {self.subject}".rstrip()
-        return f"{self.run}: {told}" + (f" {self.news.value}" if self.news in _MARKED else "")
+        return f"{where}: {told}" + (f" {self.news.value}" if self.news in _MARKED else "")
 
     @property
     def text(self) -> str:
@@ -72,7 +75,13 @@ class Notice:
 _MARKED = frozenset({News.WORSE, News.CLEARED})
 
 
-def said(snapshot: Snapshot, code: str, line: str, level: Level = Level.INFO) -> Notice:
+def said(
+    snapshot: Snapshot,
+    code: str,
+    line: str,
+    level: Level = Level.INFO,
+    evidence: tuple[str, ...] = (),
+) -> Notice:
     """A word of the guard on the run of that snapshot."""
     return Notice(
         at=snapshot.now,
@@ -81,6 +90,7 @@ def said(snapshot: Snapshot, code: str, line: str, level: Level = Level.INFO) ->
         level=level,
         code=code,
         line=_shown(line),
+        evidence=tuple(map(_shown, evidence[:_EVIDENCE])),
     )
 
 

@@ -93,6 +93,8 @@ class EngineTrack:
     """When it last took a connection or answered, 0.0 if it never did."""
     unreachable_since: float = 0.0
     """First of the unbroken row of refused connections, 0.0 while it answers."""
+    mute_since: float = 0.0
+    """First of the unbroken row of looks at which it took a connection and answered nothing."""
     restarted_at: float = 0.0
     """When its counters were last seen to start again."""
     open_since: float = 0.0

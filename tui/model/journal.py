@@ -1,7 +1,8 @@
-"""What was done to a run: entries as they are written, and the actions they add up to.
+"""What was done to a run and said of it: entries as they are written, and what they add up to.
 
 The journal is a file of one JSON object a line that is only ever appended to. A line that is torn
-or not ours is skipped: the power may have failed in its middle.
+or not ours is skipped: the power may have failed in its middle. What is told by an `Entry` is
+skipped by who looks for a `Remark`, and the other way round.
 """
 
 from __future__ import annotations
@@ -10,11 +11,14 @@ import json
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field, replace
 from enum import StrEnum
+from typing import Any, TypeVar
 
 from tui.model.action import ActionKind, ActionRecord, ActionState
 from tui.model.codec import decoded, encoded
+from tui.model.snapshot import Level
 
 VERSION = 1
+T = TypeVar("T")
 
 
 class Mark(StrEnum):
@@ -57,21 +61,63 @@ class Entry:
     """Of an end: it came to what was wanted."""
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Remark:
+    """One line of the guard: an alert that it told of, or what it decided."""
+
+    at: float
+    """Epoch seconds."""
+    code: str
+    """Of the alert; the guard's own begin with `guard-`."""
+    news: str
+    """`began`, `worse`, `cleared`, or `said` of the guard's own words."""
+    level: Level
+    line: str
+    subject: str = ""
+    evidence: tuple[str, ...] = ()
+    facts: Mapping[str, str] = field(default_factory=dict)
+    """What the next guard has to know."""
+
+
 def entry_text(entry: Entry) -> str:
     """The entry as a line, without its end."""
-    return json.dumps({"v": VERSION, **encoded(entry)}, ensure_ascii=False)
+    return _text(encoded(entry))
 
 
 def entry_of(line: str) -> Entry | None:
     """The entry of a line; None for what is none."""
+    return _read(line, Entry)
+
+
+def remark_text(remark: Remark) -> str:
+    """The remark as a line, without its end."""
+    return _text({"remark": encoded(remark)})
+
+
+def remark_of(line: str) -> Remark | None:
+    """The remark of a line; None for what is none."""
+    held = _read(line, _Held)
+    return held.remark if held is not None else None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Held:
+    remark: Remark
+
+
+def _text(document: Mapping[str, Any]) -> str:
+    return json.dumps({"v": VERSION, **document}, ensure_ascii=False)
+
+
+def _read(line: str, kind: type[T]) -> T | None:
     try:
         document = json.loads(line)
         if document.pop("v", None) != VERSION:
             return None
-        entry = decoded(document, Entry)
+        value = decoded(document, kind)
     except (ValueError, KeyError, TypeError, AttributeError, RecursionError):
         return None
-    return entry if isinstance(entry, Entry) else None
+    return value if isinstance(value, kind) else None
 
 
 def actions_of(entries: Iterable[Entry]) -> tuple[ActionRecord, ...]:

@@ -122,6 +122,10 @@ class LogEngine:
     unwell_at: float = 0.0
     throughputs: Durations = Durations()
     """Tokens per second of its decode lines; the first, a warm-up, is kept apart."""
+    request_rates: Durations = Durations()
+    """The same for one request of those that ran: few requests decode fast, and little in all."""
+    slow_since: float = 0.0
+    """First decode line of those that were all far below both; 0.0: the newest is not."""
     running: int = 0
     queued: int = 0
     token_usage_ratio: float = 0.0

@@ -8,11 +8,12 @@ from typing import Any
 
 from tui.model import events
 from tui.model.checkpoint import Verifying
+from tui.model.clock import stepped
 from tui.model.engine import EngineMetrics, EngineProbe, EngineTrack
 from tui.model.judge import judge
 from tui.model.launch import Found
 from tui.model.progress import LineKind, LogLine
-from tui.model.reading import NOT_ASKED, Absence, Known
+from tui.model.reading import NOT_ASKED, Absence, Known, Unknown
 from tui.model.series import Series
 from tui.model.snapshot import Alert, AlertRecord, LogStatus, Snapshot
 from tui.model.story import FOLDS, told
@@ -27,7 +28,7 @@ Fold = Callable[[Snapshot, Any], Snapshot]
 
 
 def reduce(snapshot: Snapshot, event: events.Event) -> Snapshot:
-    """The snapshot after `event`. Time never goes back; only `TimePassed` judges."""
+    """The snapshot after `event`. Only `TimePassed` judges; only a clock that is set goes back."""
     if event.at > snapshot.now:
         snapshot = replace(snapshot, now=event.at)
     if type(event) in FOLDS:
@@ -106,12 +107,20 @@ def _succeeded(snapshot: Snapshot) -> Snapshot:
     )
 
 
+def _clock_stepped(snapshot: Snapshot, event: events.ClockStepped) -> Snapshot:
+    return stepped(snapshot, event.at, event.by_s)
+
+
 def _runs_found(snapshot: Snapshot, event: events.RunsFound) -> Snapshot:
     return replace(snapshot, choices=event.runs)
 
 
 def _journal_read(snapshot: Snapshot, event: events.JournalRead) -> Snapshot:
     return replace(snapshot, actions=event.actions, action_holder=event.holder)
+
+
+def _guard_read(snapshot: Snapshot, event: events.GuardRead) -> Snapshot:
+    return replace(snapshot, guard=event.guard)
 
 
 def _gpus_read(snapshot: Snapshot, event: events.GpusRead) -> Snapshot:
@@ -157,11 +166,25 @@ def _tracked(old: EngineTrack | None, probe: EngineProbe, at: float) -> EngineTr
         track = replace(track, answered_at=reachable.at, unreachable_since=0.0)
     elif isinstance(reachable, Known) or reachable.why is not Absence.NOT_ASKED:
         track = replace(track, unreachable_since=track.unreachable_since or at)
+    track = replace(track, mute_since=(track.mute_since or at) if _is_mute(probe) else 0.0)
     if isinstance(probe.metrics, Known):
         before = old.probe.metrics if old is not None else None
         known_before = before if isinstance(before, Known) else None
         track = _counted(track, known_before, probe.metrics)
     return track
+
+
+def _is_mute(probe: EngineProbe) -> bool:
+    """It takes a connection, and nothing that was asked over one is answered."""
+    metrics, health = probe.metrics, probe.health_status
+    return (
+        isinstance(probe.reachable, Known)
+        and probe.reachable.value
+        and isinstance(metrics, Unknown)
+        and metrics.why in (Absence.TIMED_OUT, Absence.ERROR)
+        and isinstance(health, Unknown)
+        and health.why is not Absence.NOT_ASKED
+    )
 
 
 def _counted(
@@ -288,9 +311,11 @@ def _folded(lines: list[LogLine], line: LogLine) -> bool:
 
 _READINGS: Mapping[type[events.Event], Fold] = {
     events.TimePassed: _time_passed,
+    events.ClockStepped: _clock_stepped,
     events.Attached: _attached,
     events.RunsFound: _runs_found,
     events.JournalRead: _journal_read,
+    events.GuardRead: _guard_read,
     events.GpusRead: _gpus_read,
     events.MemoryRead: _memory_read,
     events.DiskRead: _disk_read,

@@ -10,6 +10,7 @@ from tui.model.action import ActionRecord
 from tui.model.checkpoint import CheckpointTree, Verifying
 from tui.model.engine import EngineTrack, EngineVerdict, RouterProbe
 from tui.model.gpu import GpuReport
+from tui.model.guard import GuardStatus
 from tui.model.launch import Attachment, Container, ListedRun, ProcessTree
 from tui.model.memory import Disk, Memory
 from tui.model.progress import LogLine, Story
@@ -270,5 +271,7 @@ class Snapshot:
     """What was done to this run, in the order it began."""
     action_holder: str = ""
     """Id of the action whose process is at work; empty: none is."""
+    guard: GuardStatus | None = None
+    """The newest guard of this run, whether it lives or not; None: there never was one."""
     live: bool = True
     """False for a copied or finished log: there is nothing to watch but the text."""

@@ -33,11 +33,13 @@ class JournalProbe:
         """The actions, when they are not what was told last."""
         folder = run_folder(seen.attachment)
         journal = Journal(folder)
+        # Asked first: an action that ends between the two is told as ended, not as interrupted.
+        holder = holder_of(folder) or ""
         if folder != self._folder or journal.size_bytes() != self._size_bytes:
             self._folder, self._size_bytes = folder, journal.size_bytes()
             with suppress(OSError):
                 self._actions = journal.actions()[-_MOST_ACTIONS:]
-        found = (self._actions, holder_of(folder) or "")
+        found = (self._actions, holder)
         if found == self._told:
             return ()
         self._told = found

@@ -20,6 +20,7 @@ from tui.runs.merge import FoundRun
 from tui.runs.next_log import original_stem
 from tui.runs.process import RunProcess
 from tui.runs.ray_jobs import submission_of
+from tui.runs.recipe_changes import original_id
 
 _NAME_IT = "name the log with --log FILE"
 
@@ -89,7 +90,7 @@ def _name_of(run: FoundRun, log: Found | None) -> str:
         return run.client.docker.container
     if log is not None and not submission_of(log.value):
         return original_stem(log.value)
-    return run.submission_id or f"pid {pid_of(run)}"
+    return original_id(run.submission_id) or f"pid {pid_of(run)}"
 
 
 def _job_of(run: FoundRun) -> Found | None:

@@ -33,6 +33,7 @@ if TYPE_CHECKING:
 T = TypeVar("T")
 
 ANSWER_S = 3
+_NAMES = ("DOCKER_HOST", "DOCKER_TLS_VERIFY", "DOCKER_CERT_PATH")
 _USUAL_SOCKET = "unix:///var/run/docker.sock"
 MOST_CONTAINERS = 64
 _PRINTING = frozenset({"running", "paused", "restarting"})
@@ -43,6 +44,8 @@ class DockerEngine:
 
     def __init__(self, answer_s: int | None = None) -> None:
         self._answer_s = answer_s
+        self._environment = {name: os.environ[name] for name in _NAMES if name in os.environ}
+        """Read here: a thread that asks may come to it when it is another."""
         self._connected: APIClient | None = None
 
     def containers(self, at: float, *, stopped: bool = False) -> Reading[tuple[Container, ...]]:
@@ -155,7 +158,7 @@ class DockerEngine:
         """The answer, or the engine's fault as `Unknown`; a broken connection is made anew."""
         if self._connected is None:
             try:
-                _knock()
+                _knock(self._environment)
             except OSError as error:
                 return _fault(error, at)
         from docker.errors import APIError, DockerException
@@ -184,7 +187,7 @@ class DockerEngine:
 
     def _client(self) -> APIClient:
         if self._connected is None:
-            self._connected = _connect(self._answer_s or ANSWER_S)
+            self._connected = _connect(self._environment, self._answer_s or ANSWER_S)
         return self._connected
 
     def _all(self, client: APIClient, *, stopped: bool) -> tuple[FoundContainer, ...]:
@@ -201,20 +204,20 @@ class DockerEngine:
             return None
 
 
-def _knock() -> None:
+def _knock(environment: Mapping[str, str]) -> None:
     """Fail as the socket does, before the SDK is imported for nothing, again and again."""
-    host = os.environ.get("DOCKER_HOST") or _USUAL_SOCKET
+    host = environment.get("DOCKER_HOST") or _USUAL_SOCKET
     if host.startswith("unix://"):
         with socket.socket(socket.AF_UNIX) as door:
             door.settimeout(ANSWER_S)
             door.connect(host.removeprefix("unix://"))
 
 
-def _connect(answer_s: int) -> APIClient:
+def _connect(environment: Mapping[str, str], answer_s: int) -> APIClient:
     from docker import APIClient
     from docker.utils import kwargs_from_env
 
-    return APIClient(timeout=answer_s, **kwargs_from_env())
+    return APIClient(timeout=answer_s, **kwargs_from_env(environment=environment))
 
 
 def _url(client: APIClient, path: str) -> str:

@@ -3,11 +3,19 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from pathlib import Path
 
 from tui.model.action import ActionRecord
-from tui.model.journal import Entry, actions_of, entry_of, entry_text
+from tui.model.journal import (
+    Entry,
+    Remark,
+    actions_of,
+    entry_of,
+    entry_text,
+    remark_of,
+    remark_text,
+)
 
 FILE = "journal.jsonl"
 
@@ -20,7 +28,14 @@ class Journal:
 
     def write(self, entry: Entry) -> None:
         """Append it, and return when it is on disk. Raises OSError."""
-        text = entry_text(entry).encode("utf-8", "backslashreplace")
+        self._append(entry_text(entry))
+
+    def remark(self, remark: Remark) -> None:
+        """The same for a remark."""
+        self._append(remark_text(remark))
+
+    def _append(self, line: str) -> None:
+        text = line.encode("utf-8", "backslashreplace")
         number = os.open(self._path, os.O_RDWR | os.O_CREAT | os.O_APPEND | os.O_CLOEXEC, 0o600)
         try:
             os.write(number, (b"\n" if _is_torn(number) else b"") + text + b"\n")
@@ -37,17 +52,25 @@ class Journal:
 
     def entries(self) -> Iterator[Entry]:
         """All that can be read, the oldest first; none where there is no journal."""
-        try:
-            text = self._path.read_bytes().decode("utf-8", "replace")
-        except FileNotFoundError:
-            return
-        for line in text.splitlines():
+        for line in self._lines():
             if (entry := entry_of(line)) is not None:
                 yield entry
+
+    def remarks(self) -> Iterator[Remark]:
+        """The same of what a guard said."""
+        for line in self._lines():
+            if (remark := remark_of(line)) is not None:
+                yield remark
 
     def actions(self) -> tuple[ActionRecord, ...]:
         """The actions it tells of, in the order they began."""
         return actions_of(self.entries())
+
+    def _lines(self) -> Iterable[str]:
+        try:
+            return self._path.read_bytes().decode("utf-8", "replace").split("\n")
+        except FileNotFoundError:
+            return ()
 
 
 def _is_torn(number: int) -> bool:

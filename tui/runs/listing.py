@@ -15,6 +15,9 @@ from tui.runs.attachment import (
 )
 from tui.runs.merge import FoundRun
 
+IDLE = "no driver in it"
+"""The state of a container that could hold a run, and holds none."""
+
 
 def listed(runs: Sequence[FoundRun]) -> tuple[ListedRun, ...]:
     """The runs as a list to choose from."""
@@ -48,7 +51,7 @@ def _state_of(run: FoundRun) -> str:
     if run.container is not None and run.container.container.status != "running":
         return run.container.container.status
     if run.is_idle:
-        return "no driver in it"
+        return IDLE
     if run.job is not None and run.job.status != "RUNNING":
         return run.job.status.lower()
     return "running" if run.driver or run.job or run.container else "starting"

@@ -1,4 +1,4 @@
-"""One action a run at a time, across processes.
+"""One action a run at a time, across processes; and one guard, by a file of its own.
 
 An open-file-description lock is gone with the last process that has the file open, however it ends,
 and who holds it can be asked without taking it.
@@ -19,7 +19,7 @@ _FLOCK = struct.Struct("hhxxxxqqixxxx")
 
 
 class LockHeldError(Exception):
-    """Another process acts on this run."""
+    """Another process has it."""
 
     def __init__(self, holder: str) -> None:
         super().__init__(f"{holder} is under way")
@@ -27,14 +27,14 @@ class LockHeldError(Exception):
 
 
 @contextmanager
-def locked(folder: Path, holder: str) -> Iterator[None]:
-    """Hold the run's lock, saying who does.
+def locked(folder: Path, holder: str, file: str = FILE) -> Iterator[None]:
+    """Hold the run's lock of that name, saying who does.
 
     Raises:
         LockHeldError: another has it.
         OSError: the lock file cannot be used.
     """
-    number = os.open(folder / FILE, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
+    number = os.open(folder / file, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
     try:
         try:
             fcntl.fcntl(number, fcntl.F_OFD_SETLK, _whole(fcntl.F_WRLCK))
@@ -47,10 +47,10 @@ def locked(folder: Path, holder: str) -> Iterator[None]:
         os.close(number)
 
 
-def holder_of(folder: Path) -> str | None:
-    """The id of the action that is being carried out now; None: none is."""
+def holder_of(folder: Path, file: str = FILE) -> str | None:
+    """Who holds it now, such as the id of the action that is being carried out; None: nobody."""
     with suppress(OSError):
-        number = os.open(folder / FILE, os.O_RDWR | os.O_CLOEXEC)
+        number = os.open(folder / file, os.O_RDWR | os.O_CLOEXEC)
         try:
             answer = fcntl.fcntl(number, fcntl.F_OFD_GETLK, _whole(fcntl.F_WRLCK))
             held = _FLOCK.unpack(answer)[0] != fcntl.F_UNLCK

@@ -33,7 +33,8 @@ def look_around(at: float, ask_ray: Callable[[float], Reading[str]], name: str =
     """
     processes = find_processes(at)
     inside = {each.container_id for each in (*processes.drivers, *processes.launchers)}
-    containers = _asked(lambda: _containers(at, name, inside))
+    engine = DockerEngine()
+    containers = _asked(lambda: _containers(engine, at, name, inside))
     jobs = _asked(lambda: _jobs(ask_ray(at), at))
     end = time.monotonic() + PATIENCE_S
     return Sightings(
@@ -81,9 +82,8 @@ def _of_jobs(seen: Sightings) -> Iterator[str]:
 
 
 def _containers(
-    at: float, name: str, drivers_in: Collection[str]
+    engine: DockerEngine, at: float, name: str, drivers_in: Collection[str]
 ) -> Reading[tuple[FoundContainer, ...]]:
-    engine = DockerEngine()
     try:
         return engine.find_miles_containers(at, name, drivers_in)
     finally:

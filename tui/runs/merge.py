@@ -13,6 +13,7 @@ from tui.runs.docker_answers import FoundContainer, is_called, speaks_of_miles
 from tui.runs.kinship import clients_of, drives, launched, launcher_groups, names, same, submitted
 from tui.runs.process import RunProcess, RunProcesses
 from tui.runs.ray_jobs import RayJob
+from tui.runs.recipe_changes import original_id
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -66,7 +67,7 @@ class FoundRun:
         """Whether a person can mean this run by that name, pid, or id."""
         processes = (self.driver, self.client, *self.launchers)
         names = {str(process.pid) for process in processes if process is not None}
-        names.add(self.submission_id)
+        names |= {self.submission_id, original_id(self.submission_id)}
         if self.client is not None and self.client.docker is not None:
             names.add(self.client.docker.container)
         if self.container is not None:

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import os
 import posixpath
+import re
 import shlex
 import stat
 from collections.abc import Iterator
@@ -60,6 +61,20 @@ def session_of(process: RunProcess) -> int:
         return 0
 
 
+def is_below_first(process: RunProcess, first: int) -> bool:
+    """Whether the container's first process started it, not somebody from outside.
+
+    Args:
+        process: one in the container.
+        first: the first one's pid, as Docker counts.
+    """
+    line = (process.pid, *process.ancestors)
+    own = _pids_of(process.pid)
+    if first in line or len(own) <= 1:  # in the second case it counts pids as we do
+        return first in line
+    return any(pids[-1] == 1 for each in line if len(pids := _pids_of(each)) == len(own))
+
+
 def unrepeated(process: RunProcess) -> Iterator[str]:
     """What of its start another start cannot do again."""
     if script := _script_around(process):
@@ -86,6 +101,16 @@ def _script_around(process: RunProcess) -> str:
         )
         return shlex.join(masked_words(argv))[:_LONGEST_SHOWN] if is_script else ""
     return ""
+
+
+def _pids_of(pid: int) -> tuple[int, ...]:
+    """Its pid in each namespace, ours first."""
+    try:
+        text = Path(f"/proc/{pid}/status").read_text(encoding="utf-8", errors="replace")
+    except OSError:
+        return ()
+    told = re.search(r"^NSpid:\s*(.*)$", text, re.MULTILINE)
+    return tuple(map(int, told[1].split())) if told else ()
 
 
 def _argv(pid: int) -> tuple[str, ...]:

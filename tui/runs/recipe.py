@@ -15,7 +15,7 @@ from tui.model.recipe import Recipe
 from tui.runs.attachment import output_paths
 from tui.runs.docker_answers import FoundContainer, speaks_of_miles
 from tui.runs.merge import FoundRun
-from tui.runs.origin import is_same_start, may_be_read, session_of
+from tui.runs.origin import is_below_first, is_same_start, may_be_read, session_of
 from tui.runs.process import RunProcess
 from tui.runs.recipe_sources import by_exec, of_client, of_container, of_job, of_process
 
@@ -94,6 +94,7 @@ def _is_by_hand(found: FoundContainer, inside: RunProcess | None) -> bool:
     """Whether someone started the run within a container that was there for anything."""
     if inside is None:
         return False
-    is_beside = bool(found.pid) and found.pid not in (inside.pid, *inside.ancestors)
+    if found.pid and not is_below_first(inside, found.pid):
+        return True
     only_waits = bool(_WAITS.fullmatch(shlex.join(found.argv)))
-    return is_beside or (only_waits and not speaks_of_miles(found.argv))
+    return only_waits and not speaks_of_miles(found.argv)

@@ -35,7 +35,12 @@ def startable(recipe: Recipe, stamp: str) -> tuple[Recipe, tuple[str, ...]]:
 
 def new_submission_id(before: str, stamp: str) -> str:
     """For another start of that job."""
-    return f"{_STAMP.sub('', before)}-resume-{stamp}"
+    return f"{original_id(before)}-resume-{stamp}"
+
+
+def original_id(submission_id: str) -> str:
+    """What the first start of that job was called."""
+    return _STAMP.sub("", submission_id)
 
 
 def _with_new_id(argv: tuple[str, ...], stamp: str) -> tuple[tuple[str, ...], tuple[str, ...]]:

@@ -5,14 +5,12 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from tui.model.checkpoint import Checkpoint, CheckpointState, CheckpointTree
-from tui.model.memory import Disk
 from tui.model.reading import Unknown, value_or
-from tui.model.snapshot import Loads, Snapshot
+from tui.model.snapshot import Snapshot
 from tui.model.text import harmless
 from tui.view import glyphs, states
 from tui.view.checked import Told, checked, progress
 from tui.view.compose import (
-    GAP,
     Part,
     cell,
     drawn,
@@ -23,12 +21,11 @@ from tui.view.compose import (
     why_not,
     words,
 )
-from tui.view.numbers import age, counted, grouped, percent, size
+from tui.view.numbers import age, counted, grouped, size
 from tui.view.order import ordered
 from tui.view.rows import Look, Order, Role, Row, Span, fitted_row, row_width
+from tui.view.saving import saving_rows
 
-_SCARCE_SAVES = 3
-"""The disk warns when it is full after this many saves."""
 _WIDE_FROM, _CHECKED_FROM = 62, 92
 _CHECKED = 20
 """Cells of the last column, in a table wide enough for it."""
@@ -53,12 +50,12 @@ def rows(snapshot: Snapshot, width: int, height: int, look: Look) -> tuple[Row, 
     if isinstance(reading, Unknown):
         said = (*_missed(snapshot), why_not(reading))
         told = words(f"{glyphs.UNKNOWN} {said[0]}", Role.MUTED)
-        return drawn((told, *_foot(snapshot, None, width)), width, height, look)
+        return drawn((told, *saving_rows(snapshot, None, width)), width, height, look)
     tree = reading.value
     notes = tuple(
         words(f"{glyphs.WARNING} {harmless(n)}", Role.WARNING) for n in _notes(snapshot, tree)
     )
-    foot = _foot(snapshot, tree, width)
+    foot = saving_rows(snapshot, tree, width)
     if not tree.checkpoints:
         none = words(f"none yet in {harmless(tree.root)}", Role.MUTED)
         return drawn((none, *notes, *foot), width, height, look)
@@ -218,83 +215,3 @@ def _said(each: Checkpoint, seen: tuple[Row, ...]) -> tuple[Part, ...]:
         Part(1, () if each.has_data_state else (words("no data position", Role.WARNING),)),
         Part(2, (words(harmless(each.reason), Role.MUTED),) if each.reason else ()),
     )
-
-
-def _foot(snapshot: Snapshot, tree: CheckpointTree | None, width: int) -> tuple[Row, ...]:
-    parts = (
-        Part(1, _saving(snapshot)),
-        Part(3, _next_save(snapshot)),
-        Part(0, _disk(snapshot, tree)),
-        Part(2, _save_time(snapshot)),
-    )
-    gap = GAP if width >= 100 else "  "
-    rows_told = (packed(parts, width, gap), packed(_restart(snapshot), width, gap))
-    return tuple(row for row in rows_told if row)
-
-
-def _restart(snapshot: Snapshot) -> tuple[Part, ...]:
-    """What a restart would load, and whether saving more or less often would lose less."""
-    loads = snapshot.verdict.would_load
-    role = Role.MUTED
-    if loads.loads in (Loads.NOTHING, Loads.FAILS):
-        role = Role.BAD if loads.best is not None else Role.MUTED
-    told = () if loads.loads is Loads.UNKNOWN else (words(harmless(loads.line), role),)
-    return Part(0, told), Part(1, _advice(snapshot))
-
-
-def _advice(snapshot: Snapshot) -> tuple[Row, ...]:
-    advice, every = snapshot.verdict.save_advice, _interval(snapshot)
-    if advice is None or not every or advice.waste_ratio is None:
-        return ()
-    if advice.low <= every <= advice.high:
-        return (words(f"saving every {every} loses little", Role.MUTED),)
-    band = f"{advice.low}" if advice.low == advice.high else f"{advice.low}\u2013{advice.high}"
-    gain = f"{percent(advice.waste_ratio)} \u2192 {percent(advice.best_waste_ratio)}"
-    return (
-        words(f"every {band} would lose less: {gain}", Role.MUTED),
-        words(f"{band} would lose less", Role.MUTED),
-    )
-
-
-def _interval(snapshot: Snapshot) -> int | None:
-    return snapshot.story.launch.save_interval or snapshot.attachment.launch.save_interval
-
-
-def _saving(snapshot: Snapshot) -> tuple[Row, ...]:
-    every = _interval(snapshot)
-    return (words(f"saves every {every}", Role.MUTED),) if every else ()
-
-
-def _save_time(snapshot: Snapshot) -> tuple[Row, ...]:
-    told = snapshot.story.durations.get("save")
-    usual = told.median_s() if told else None
-    return () if usual is None else (words(f"{age(usual)} a save", Role.MUTED),)
-
-
-def _next_save(snapshot: Snapshot) -> tuple[Row, ...]:
-    every, rollout = _interval(snapshot), snapshot.story.rollout
-    if not every or rollout is None or snapshot.verdict.state in states.ENDED:
-        return ()
-    return (words(f"next after rollout {grouped(rollout + (-rollout - 1) % every)}", Role.MUTED),)
-
-
-def _disk(snapshot: Snapshot, tree: CheckpointTree | None) -> tuple[Row, ...]:
-    reading = snapshot.disk
-    if isinstance(reading, Unknown):
-        return (words(f"disk {glyphs.UNKNOWN} {why_not(reading, 30)}", Role.MUTED),)
-    disk = reading.value
-    if disk.read_only:
-        return (words(f"{glyphs.BAD} disk is read-only", Role.BAD),)
-    free = (Span("disk ", Role.LABEL), Span(f"{size(disk.free_bytes)} free", Role.VALUE))
-    saves = _saves_left(disk, tree)
-    if saves is None:
-        return (free,)
-    role = Role.WARNING if saves <= _SCARCE_SAVES else Role.MUTED
-    return ((*free, Span(f", full in {counted(saves, 'save')}", role)), free)
-
-
-def _saves_left(disk: Disk, tree: CheckpointTree | None) -> int | None:
-    """By the size of the newest whole one."""
-    whole = (c for c in tree.checkpoints if c.state is CheckpointState.WHOLE) if tree else ()
-    last = next((each.size_bytes for each in whole if each.size_bytes > 0), 0)
-    return max(0, disk.free_bytes) // last if last else None

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+
 from tui.model.checkpoint import Checkpoint, CheckpointState, Layout, Verification, Verifying
 from tui.model.reading import Known
 from tui.model.snapshot import Snapshot
@@ -11,6 +13,7 @@ from tui.view.checked import amount, pace, progress, verifying
 from tui.view.compose import cell, drawn, drawn_text, words, wrapped
 from tui.view.numbers import age, counted, grouped, size, time_of_day
 from tui.view.rows import Look, Role, Row, Span
+from tui.view.saving import advice_lines
 
 _LABEL = 14
 _CONVERTERS = {
@@ -52,6 +55,7 @@ def rows(snapshot: Snapshot, width: int, height: int, look: Look) -> tuple[Row, 
         ("folder", each.path, Role.MUTED),
         *_verifying(verifying(snapshot, each)),
         *_checked(snapshot, each.verification),
+        *_advice(snapshot),
     ]
     told: list[Row] = []
     for label, text, text_role in lines:
@@ -93,6 +97,11 @@ def _converter(each: Checkpoint) -> str:
     if each.state is not CheckpointState.WHOLE:
         return "not before it is whole"
     return _CONVERTERS.get(each.layout, "")
+
+
+def _advice(snapshot: Snapshot) -> Iterator[tuple[str, str, Role]]:
+    for place, line in enumerate(advice_lines(snapshot)):
+        yield ("" if place else "saving", line, Role.TEXT)
 
 
 def _verifying(current: Verifying | None) -> list[tuple[str, str, Role]]:

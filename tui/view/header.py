@@ -9,7 +9,7 @@ from tui.model.progress import PhaseClock
 from tui.model.reading import Known
 from tui.model.snapshot import RunState, Snapshot
 from tui.model.text import harmless
-from tui.view import action, glyphs, states
+from tui.view import action, glyphs, guard, states
 from tui.view.compose import GAP, Part, drawn, joined, packed, spread, words
 from tui.view.numbers import age, ago, clock, day_and_time, duration, grouped, time_of_day
 from tui.view.rows import Look, Role, Row, Span, row_width
@@ -117,6 +117,7 @@ def _first(snapshot: Snapshot, width: int, look: Look) -> Row:
         Part(5, degraded_forms(snapshot)),
         *((rollout, doing) if calm else (doing, rollout)),
         Part(4, eta_forms(snapshot, look.utc_offset_s) if calm else ()),
+        guard.header_part(snapshot, look.utc_offset_s),
     )
     gap = GAP if width >= _WIDE else "  "
     row = packed(parts, width - taken, gap)

@@ -8,7 +8,7 @@ from tui.model.checkpoint import CheckpointState
 from tui.model.reading import Absence, Unknown
 from tui.model.snapshot import Resume, RunState, Snapshot
 from tui.model.text import harmless
-from tui.view import alerts, engines, glyphs, gpu, header, states
+from tui.view import alerts, engines, glyphs, gpu, guard, header, states
 from tui.view.compose import Part, drawn, packed, why_not, words, wrapped
 from tui.view.numbers import age, ago, day_and_time, size, time_of_day
 from tui.view.rows import Look, Role, Row, Span
@@ -33,6 +33,7 @@ def rows(snapshot: Snapshot, width: int, look: Look) -> tuple[Row, ...]:
         ("resume", _resume(snapshot)),
         ("checkpoints", _checkpoints(snapshot)),
         ("engines", _engines(snapshot)),
+        ("guard", guard.report(snapshot, look.utc_offset_s)),
     ):
         out += _section(label, said, room)
     out += _box(snapshot, width, look)

@@ -21,6 +21,7 @@ _NAME_CELLS = max(len(c.name) for c in COMMANDS) + 2
 _SIGNS = (
     (glyphs.OK, Role.GOOD, "well"),
     (glyphs.BUSY, Role.BUSY, "at work, or starting"),
+    (glyphs.DONE, Role.TEXT, "a step that is done"),
     (glyphs.PAUSED, Role.PAUSED, "paused on purpose: silence is no alarm"),
     (glyphs.WARNING, Role.WARNING, "a reason for concern"),
     (glyphs.BAD, Role.BAD, "bad: act now"),

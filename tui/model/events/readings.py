@@ -9,6 +9,7 @@ from tui.model.checkpoint import CheckpointTree, Verifying
 from tui.model.engine import EngineProbe, RouterProbe
 from tui.model.events.base import Event
 from tui.model.gpu import GpuReport
+from tui.model.guard import GuardStatus
 from tui.model.launch import Attachment, Container, ListedRun, ProcessTree
 from tui.model.memory import Disk, Memory
 from tui.model.progress import LogLine, Story
@@ -17,6 +18,13 @@ from tui.model.reading import Reading, Unknown
 
 class TimePassed(Event):
     """The clock moved; verdicts are judged anew."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ClockStepped(Event):
+    """The clock of the box was set, or stood still with the box: `at` is what it says now."""
+
+    by_s: float
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -42,6 +50,13 @@ class JournalRead(Event):
     actions: tuple[ActionRecord, ...]
     holder: str = ""
     """The action whose process is at work."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class GuardRead(Event):
+    """It was looked whether a guard watches the run."""
+
+    guard: GuardStatus | None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -10,13 +10,11 @@ from tui.model.judge.words import counted, gib, span
 from tui.model.memory import Memory
 from tui.model.reading import Absence, Known, Unknown, value_or
 from tui.model.series import Series, quantile
-from tui.model.snapshot import Alert, Level, Snapshot
+from tui.model.snapshot import Alert, Level, Limits, Snapshot
 
 RAY_KILLS_AT_RATIO = 0.95
 _RAY_NEAR_RATIO = 0.93
 _SLOPE_WINDOW_S = 2.0
-_SLOPE_COUNTS_BELOW = 2.0
-"""Times the warning floor."""
 _SMALL_BOX_SHARES = (0.15, 0.07)
 """Floors never ask for more of a small box than these shares of its pool."""
 _LOAD_WINDOW_S = 30.0
@@ -49,16 +47,23 @@ def box_alerts(snapshot: Snapshot, standing: Standing) -> Iterator[Alert]:
     yield from _blind(snapshot)
 
 
+def memory_floors(limits: Limits, total_bytes: int) -> tuple[float, float]:
+    """Below the first less memory is left than is well, below the second than is safe."""
+    warn, critical = _SMALL_BOX_SHARES
+    return (
+        min(limits.memory_warn_bytes, total_bytes * warn),
+        min(limits.memory_critical_bytes, total_bytes * critical),
+    )
+
+
 def _memory(snapshot: Snapshot, memory: Memory) -> Iterator[Alert]:
     limits = snapshot.limits
-    warn = min(limits.memory_warn_bytes, memory.total_bytes * _SMALL_BOX_SHARES[0])
-    critical = min(limits.memory_critical_bytes, memory.total_bytes * _SMALL_BOX_SHARES[1])
+    warn, critical = memory_floors(limits, memory.total_bytes)
     left = memory.available_bytes
     empty_in = _empty_in_s(snapshot.history.get("memory.available_bytes"), snapshot.now)
     # Engines back from offload take tens of GiB in seconds: a steep slope is no news high up.
-    is_low = left < _SLOPE_COUNTS_BELOW * warn
-    falls = is_low and empty_in is not None and empty_in <= limits.memory_exhaust_s
-    if left < critical or falls or left < warn:
+    falls = left < warn and empty_in is not None and empty_in <= limits.memory_exhaust_s
+    if left < warn:
         line = f"{gib(left)} of memory left of {gib(memory.total_bytes)}"
         if falls and empty_in is not None:
             line += f", gone in {span(empty_in)} at this rate"

@@ -22,6 +22,7 @@ _FOLDED_S = 600.0
 UNREACHABLE_S = 4.0
 """One refused connection is an accident, two looks in a row are a fact."""
 _MADE_AHEAD_S = 5.0
+MUTE = "takes connections, and has answered nothing"
 
 
 def engines_of(snapshot: Snapshot, end: Standing | None) -> tuple[EngineVerdict, ...]:
@@ -104,6 +105,7 @@ def _state(
         or _starting(snapshot, engine, track)
         or _moving(snapshot, engine, moved_at)
         or _paused(snapshot)
+        or _mute(snapshot, track, moved_at)
         or _silent(snapshot, engine, track, metrics, moved_at)
     )
 
@@ -199,6 +201,16 @@ def _paused(snapshot: Snapshot) -> Told | None:
         return None
     told = "offloaded while training" if _is_offloaded(snapshot) else "not asked while training"
     return EngineState.PAUSED, phase.since, told
+
+
+def _mute(snapshot: Snapshot, track: EngineTrack | None, moved_at: float) -> Told | None:
+    """Its port is open and nobody behind it answers: not idle, and perhaps only very busy."""
+    if track is None or not track.mute_since:
+        return None
+    silent_s = snapshot.now - max(track.mute_since, moved_at)
+    if silent_s <= snapshot.limits.engine_silent_s:
+        return EngineState.UNKNOWN, track.mute_since, f"no answer for {span(silent_s)} yet"
+    return EngineState.SUSPECT, track.mute_since, f"{MUTE} for {span(silent_s)}"
 
 
 def _silent(

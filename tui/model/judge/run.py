@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from tui.model.engine import EngineState, EngineVerdict
+from tui.model.judge.engines import MUTE
 from tui.model.judge.signs import idle_devices, lines_since_progress
 from tui.model.judge.standing import Standing
 from tui.model.judge.state import has_begun
@@ -16,11 +17,12 @@ from tui.model.story.phases import GENERATE
 SPIKE_FACTOR = 1000.0
 """A gradient norm this many times its own median is no training any more."""
 _RETRIES_ACTIVE_S = 90.0
-_SLOW_FACTOR, _SLOW_LINES = 5.0, 3
-_FRESH_S = 120.0
+_SLOW_S = _FRESH_S = 120.0
 _UNCHECKED_S = 120.0
 
 
+_HUNG = ("its health check proves only that its HTTP process lives",)
+_MUTE = ("neither /metrics nor /health is answered, and its log lines tell of no token",)
 _STALLED_ADVICE = "take stack dumps (py-spy) first; then resume from the newest whole checkpoint"
 _STARTUP_ADVICE = "compare the script's GPU count with the box, and ask the router for its workers"
 
@@ -198,7 +200,7 @@ def _engines(snapshot: Snapshot, engines: tuple[EngineVerdict, ...]) -> Iterator
                 level=Level.WARNING,
                 subject=engine.label,
                 line=f"engine {engine.label} may hang: {engine.reason}",
-                evidence=("its health check proves only that its HTTP process lives",),
+                evidence=_MUTE if engine.reason.startswith(MUTE) else _HUNG,
                 advice="look again in a minute; without fault tolerance resume the run",
             )
         elif engine.state in (EngineState.RECOVERED, EngineState.NO_TRAFFIC, EngineState.BUSY):
@@ -232,19 +234,20 @@ def _killed_in_warmup(snapshot: Snapshot) -> Iterator[Alert]:
 
 
 def _slow(snapshot: Snapshot) -> Iterator[Alert]:
-    """Decoding far below its own usual, with requests waiting: slow, not dead."""
+    """Decoding far below its own usual, in all and for each request: slow, not dead."""
     for engine in snapshot.story.engines:
         usual = engine.throughputs.median_s()
-        recent = engine.throughputs.rest_s[-_SLOW_LINES:]
-        if usual is None or len(recent) < _SLOW_LINES or not engine.running:
+        is_old = snapshot.now - engine.worked_at > _FRESH_S
+        if usual is None or not engine.slow_since or is_old:
             continue
-        if max(recent) < usual / _SLOW_FACTOR and snapshot.now - engine.worked_at < _FRESH_S:
+        # While prompts are read in, few tokens come out: that passes.
+        if engine.worked_at - engine.slow_since >= _SLOW_S:
             yield Alert(
                 code="engine-slow",
                 level=Level.WARNING,
                 subject=str(engine.index),
-                line=f"engine {engine.index} decodes at {recent[-1]:.0f} tokens/s, "
-                f"usual {usual:.0f}",
+                line=f"engine {engine.index} decodes at {engine.throughput_tokens_per_s:.0f} "
+                f"tokens/s, usual {usual:.0f}",
                 evidence=(f"{engine.running} running, {engine.queued} queued",),
                 advice="look for retractions (KV cache full); fewer requests at once help",
             )

@@ -2,11 +2,15 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
+from tui.model.action import ActionRecord
 from tui.model.engine import EngineState, EngineVerdict
 from tui.model.events import ClueKind, End
 from tui.model.judge.standing import Standing
 from tui.model.judge.words import span
-from tui.model.launch import Container
+from tui.model.launch import Attachment, Container
+from tui.model.plan import StopRun
 from tui.model.progress import Story
 from tui.model.reading import Known
 from tui.model.snapshot import RunState, Snapshot
@@ -34,6 +38,8 @@ _DEADLY = frozenset(
     }
 )
 """Clues that a log can end with when nobody is left to say that it is over."""
+_STOPS = StopRun.name
+"""The step of an action that ends a run."""
 _ALIVE_STATUS = frozenset({"running", "created", "restarting", "paused"})
 
 
@@ -41,8 +47,7 @@ def end_of(snapshot: Snapshot) -> Standing | None:
     """How it ended, None while it goes on. The run's own last word counts first."""
     return (
         _by_its_word(snapshot.story)
-        or _by_container(snapshot)
-        or _by_processes(snapshot)
+        or _by_us(snapshot, _by_container(snapshot) or _by_processes(snapshot))
         or _by_last_words(snapshot)
     )
 
@@ -111,6 +116,28 @@ def _by_processes(snapshot: Snapshot) -> Standing | None:
     return Standing(state=RunState.CRASHED, since=tree.driver_exited_at, reason=reason)
 
 
+def _by_us(snapshot: Snapshot, end: Standing | None) -> Standing | None:
+    """What an action of ours ended is no crash."""
+    if end is None or end.state not in (RunState.FAILED, RunState.CRASHED):
+        return end
+    record = next((each for each in reversed(snapshot.actions) if _STOPS in each.steps), None)
+    if record is None or record.began_at > end.since or has_started(record, snapshot.attachment):
+        return end
+    if not record.is_open and record.changed_at < end.since:
+        return end
+    return replace(end, state=RunState.STOPPED, reason=f"ended by milepost: {record.title}")
+
+
+def has_started(record: ActionRecord, attachment: Attachment) -> bool:
+    """What is watched is what that action began."""
+    pairs = (
+        (attachment.log, "log"),
+        (attachment.container, "container_id"),
+        (attachment.job, "submission_id"),
+    )
+    return any(found and found.value == record.facts.get(key) for found, key in pairs)
+
+
 def _by_last_words(snapshot: Snapshot) -> Standing | None:
     """A log that ends in a death and can say no more: nobody is left who would."""
     story = snapshot.story
@@ -146,6 +173,12 @@ def _silent(snapshot: Snapshot, moved_at: float, limit: float) -> Standing:
     where = "and no rollout yet"
     if story.phase is not None and has_begun(story):
         where = f"in {story.phase.name}"
+    deaf = _deaf(snapshot)
+    if deaf is not None:
+        told = f"no progress heard for {span(idle)} {where}, and the log cannot be read: {deaf}"
+        return Standing(
+            state=RunState.UNKNOWN, since=moved_at + limit, reason=told, stall_limit_s=limit
+        )
     if _is_alive(snapshot, limit) is None:
         told = f"no progress for {span(idle)} {where}, and nothing tells whether it still lives"
         return Standing(
@@ -158,6 +191,14 @@ def _silent(snapshot: Snapshot, moved_at: float, limit: float) -> Standing:
     return Standing(
         state=RunState.STALLED, since=moved_at + limit, reason=told, stall_limit_s=limit
     )
+
+
+def _deaf(snapshot: Snapshot) -> str | None:
+    """Why what the run says is not heard now: then its silence tells nothing of it."""
+    if not snapshot.live or snapshot.attachment.log is None:
+        return None
+    fault = snapshot.log.fault or snapshot.missed.get("log")
+    return fault.reason if fault is not None else None
 
 
 def _without_progress(snapshot: Snapshot) -> Standing:
@@ -206,7 +247,15 @@ def _moved_at(snapshot: Snapshot, engines: tuple[EngineVerdict, ...]) -> float:
         for engine in engines:
             if engine.state in working:
                 moved_at = max(moved_at, engine.tokens_moved_at)
-    return min(moved_at, snapshot.now)
+    return min(max(moved_at, _written_at(snapshot)), snapshot.now)
+
+
+def _written_at(snapshot: Snapshot) -> float:
+    """Newest write to a checkpoint: a save says nothing until it is done, however long it takes."""
+    if not snapshot.live or not isinstance(snapshot.checkpoints, Known):
+        return 0.0
+    tree = snapshot.checkpoints.value
+    return max((checkpoint.taken_at for checkpoint in tree.checkpoints), default=0.0)
 
 
 def _is_witnessed(snapshot: Snapshot) -> bool:

@@ -18,9 +18,11 @@ from tui.model.events import (
     RouterAddressed,
 )
 from tui.model.progress import LogEngine, RetryStorm, Story
+from tui.model.series import Durations
 from tui.model.story.moments import moved, noted
 
 _STORM_GAP_S = 120.0
+_SLOW_FACTOR = 5.0
 
 
 def engine_addressed(story: Story, event: EngineAddressed) -> Story:
@@ -55,24 +57,36 @@ def engine_worked(story: Story, event: EngineWorked) -> Story:
         return story
     if event.repeated:
         story = replace(story, batches_folded_at=max(story.batches_folded_at, event.at))
-    engine = _engine_of(story, event.pid)
-    rates = engine.throughputs
-    if event.throughput_tokens_per_s > 0:
-        rates = rates.add(event.throughput_tokens_per_s)
-    story = _with(
-        story,
-        replace(
-            engine,
-            pid=event.pid,
-            worked_at=max(engine.worked_at, event.at),
-            throughputs=rates,
-            running=event.running,
-            queued=event.queued,
-            token_usage_ratio=event.token_usage_ratio,
-            throughput_tokens_per_s=event.throughput_tokens_per_s,
-        ),
+    engine = replace(
+        _with_rate(_engine_of(story, event.pid), event),
+        pid=event.pid,
+        running=event.running,
+        queued=event.queued,
+        token_usage_ratio=event.token_usage_ratio,
+        throughput_tokens_per_s=event.throughput_tokens_per_s,
     )
+    story = _with(story, replace(engine, worked_at=max(engine.worked_at, event.at)))
     return moved(story, event.at, "tokens generated")
+
+
+def _with_rate(engine: LogEngine, event: EngineWorked) -> LogEngine:
+    """With the rate of a decode line, and since when such lines are far below the usual."""
+    rate = event.throughput_tokens_per_s
+    if rate <= 0 or not event.running:
+        return engine
+    each = rate / event.running
+    is_slow = _is_far_below(rate, engine.throughputs) and _is_far_below(each, engine.request_rates)
+    return replace(
+        engine,
+        throughputs=engine.throughputs.add(rate),
+        request_rates=engine.request_rates.add(each),
+        slow_since=(engine.slow_since or event.at) if is_slow else 0.0,
+    )
+
+
+def _is_far_below(rate: float, seen: Durations) -> bool:
+    usual = seen.median_s()
+    return usual is not None and rate < usual / _SLOW_FACTOR
 
 
 def engine_unwell(story: Story, event: EngineUnwell) -> Story:

@@ -1,0 +1,49 @@
+"""Every move on a job of a real Ray cluster, by commands."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+from box import Box
+from moves import CHECKPOINT, moved_while_gone, moved_while_it_lives, resumed
+from places import RayClient, RayJob
+from ray_cluster import opened_cluster
+
+pytestmark = pytest.mark.ray
+
+
+@pytest.fixture(scope="module")
+def cluster(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Box]:
+    with opened_cluster(tmp_path_factory.mktemp("cluster")) as box:
+        yield box
+
+
+def test_a_job_is_submitted_again(cluster: Box, tmp_path: Path) -> None:
+    run = RayJob(cluster, tmp_path)
+    run.start()
+    moved_while_it_lives(run)
+    assert run.jobs.pop("one") == "STOPPED"
+    run.kill()
+    moved_while_gone(run)
+    own = {job: status for job, status in run.jobs.items() if job.startswith("one")}
+    assert sorted(own.values()) == ["FAILED", "RUNNING", "STOPPED", "STOPPED"]
+    assert all(len(job) == len("one-resume-20261129-181503") for job in own.keys() - {"one"})
+    run.kill()
+
+
+def test_the_client_of_a_job_is_started_again_with_another_id(
+    cluster: Box, tmp_path: Path
+) -> None:
+    run = RayClient(cluster, tmp_path)
+    run.start()
+    run.wait_for_checkpoint(CHECKPOINT)
+    resumed(run, ["save", "stop", "start", "prove"])
+    assert run.logs == ["plain.log", "plain-resume.log"]
+    run.kill()
+    resumed(run, ["start", "prove"], run.name)
+    assert run.logs == ["plain.log", "plain-resume.log", "plain-resume-2.log"]
+    own = [status for job, status in run.jobs.items() if job.startswith("two")]
+    assert sorted(own) == ["FAILED", "RUNNING", "STOPPED"]
+    run.kill()

@@ -1,0 +1,72 @@
+"""What a guard writes into the state folder of the run it watches: the black box, and its own log.
+
+The folder is another once it is known where the run saves: both move there.
+"""
+
+from __future__ import annotations
+
+import logging
+from contextlib import suppress
+from logging.handlers import RotatingFileHandler
+from pathlib import Path
+
+from tui.attach import has_target
+from tui.guard.recorder import Recorder
+from tui.model.snapshot import Snapshot
+from tui.runs.state_dir import made, run_folder
+
+LOG = "guard.log"
+_LOG_BYTES, _OLD_LOGS = 1 << 20, 1
+_MILEPOST = logging.getLogger("milepost")
+
+
+class RunKeeper:
+    """Keeps what is published, in the folder of the run that it is about."""
+
+    def __init__(self) -> None:
+        self._folder: Path | None = None
+        self._recorder: Recorder | None = None
+        self._log: _Log | None = None
+
+    def record(self, snapshot: Snapshot) -> None:
+        """Keep it. Returns at once, but for the moment in which the folder changes."""
+        if not has_target(snapshot.attachment):
+            return
+        folder = run_folder(snapshot.attachment)
+        if folder != self._folder:
+            self.close()
+            self._begin(folder)
+        if self._recorder is not None:
+            self._recorder.record(snapshot)
+
+    def close(self) -> None:
+        """Write what waits, and let go."""
+        if self._recorder is not None:
+            self._recorder.close()
+            self._recorder = None
+        if self._log is not None:
+            _MILEPOST.removeHandler(self._log)
+            self._log.close()
+            self._log = None
+
+    def _begin(self, folder: Path) -> None:
+        self._folder = folder
+        self._recorder = Recorder(folder)
+        self._recorder.start()
+        with suppress(OSError):
+            self._log = _Log(made(folder) / LOG)
+            _MILEPOST.setLevel(logging.INFO)
+            _MILEPOST.addHandler(self._log)
+
+
+class _Log(RotatingFileHandler):
+    """Bounded, and silent about a disk that is full: who watches has other worries."""
+
+    def __init__(self, file: Path) -> None:
+        super().__init__(
+            file, maxBytes=_LOG_BYTES, backupCount=_OLD_LOGS, encoding="utf-8", delay=True
+        )
+        self.setFormatter(logging.Formatter("%(asctime)s %(levelname)s %(message)s"))
+
+    def handleError(self, record: logging.LogRecord) -> None:
+        """Nothing can be done about it here."""
