@@ -40,6 +40,7 @@ FATES = {"process": KILLS, "rm": (*KILLS, *RESTARTS), "detached": (*KILLS, *REST
 NEVER = Point(write=-1, when="after", fate=Fate.ACTION)
 _POINTS_A_PLACE = 12
 """Then begins a new run in a new folder: logs and checkpoints only become more."""
+_SOME_WRITES = 20
 _SETTLES_S = 15.0
 _ASKS_BESIDE = 0.2
 """How often another action is asked for while one is open."""
@@ -224,8 +225,10 @@ class Trial:
             new = self.scene.records()[before:]
             if new:
                 end, told = self._ended(new[0])
-            else:
+            elif signs.reached:
                 end, told = self._asked_again(words, code, said)
+            else:
+                raise Fault(f"refused: exit code {code}: {said}")
             self._settled(lives=action.leaves or end is End.FAILED)
         except AssertionError as fault:
             return End.FAULT, f"{fault}"
@@ -374,8 +377,7 @@ def campaign(chosen: Chosen) -> Iterator[Outcome]:
             left_alone, writes = stage.tried(name, NEVER)
             if left_alone.end is not End.ENDED:
                 yield left_alone
-                continue
-            for point in _points(chosen, writes, chance):
+            for point in _points(chosen, writes or _SOME_WRITES, chance):
                 if time.time() > chosen.until:
                     return
                 outcome, _ = stage.tried(name, point)

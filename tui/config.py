@@ -27,7 +27,7 @@ class GuardConfig:
     notify: tuple[str, ...] = ()
     """Addresses of channels: secrets."""
     notify_command: str = ""
-    limits: Mapping[str, float] = field(default_factory=dict)
+    limits: Mapping[str, Any] = field(default_factory=dict)
     """Of its deeds, by their field's name; those that were set."""
 
 
@@ -167,13 +167,14 @@ def _guard(given: Mapping[str, Any], file: Path) -> GuardConfig:
     channels = given.get("notify", [])
     if not all(isinstance(channel, str) and channel for channel in channels):
         raise ConfigError(f"{file}: guard.notify is not a list of addresses")
-    limits: dict[str, float] = {}
+    limits: dict[str, Any] = {}
     for key, value in given.get("limits", {}).items():
         _refuse_unknown(key, GUARD_LIMITS, file, "guard.limits.")
         name, factor = GUARD_LIMITS[key]
-        if isinstance(value, bool) or not isinstance(value, int | float) or value <= 0:
-            raise ConfigError(f"{file}: guard.limits.{key} = {value!r} is not a number above 0")
-        limits[name] = value * factor
+        kind, told = (int, "whole number") if name == "most" else (int | float, "number")
+        if isinstance(value, bool) or not isinstance(value, kind) or value <= 0:
+            raise ConfigError(f"{file}: guard.limits.{key} = {value!r} is no {told} above 0")
+        limits[name] = value if name == "most" else value * factor
     return GuardConfig(
         act=given.get("act", "none"),
         notify=tuple(channels),

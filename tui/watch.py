@@ -130,6 +130,7 @@ def monitor_of(
     target: Target | None = None,
     choices: tuple[ListedRun, ...] = (),
     demo_folder: Path | None = None,
+    extra: Sequence[Probe] = (),
 ) -> Monitor:
     """A monitor of that attachment.
 
@@ -140,6 +141,7 @@ def monitor_of(
         target: what a person named; given, the run is looked for as long as it is not found.
         choices: several runs that a person may choose from.
         demo_folder: a demo brings a box of its own, in its folder.
+        extra: more probes.
     """
     attachment = replace(attachment, read_only=config.read_only)
     first = Snapshot(limits=config.limits, now=at)
@@ -155,7 +157,7 @@ def monitor_of(
         RecipeProbe(run_seen),
         SuccessorFinder(at),
     ]
-    return Monitor(probes, first, interval_s=config.interval_s)
+    return Monitor([*probes, *extra], first, interval_s=config.interval_s)
 
 
 def glanced(run: ListedRun, config: Config, *, at: float) -> tuple[ListedRun, Snapshot]:

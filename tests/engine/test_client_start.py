@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import random
 import signal
 import subprocess
 import sys
@@ -31,11 +32,14 @@ from tui.runs.state_dir import run_folder
 
 pytestmark = pytest.mark.engine
 
+OWN = f"{os.getpid()}-{random.randrange(1 << 32):x}"
+"""Other engines may be at work here, whose clients are seen too: nothing of ours is called alike."""
 DEMO = (
-    *(sys.executable, "-m", "tui.demo", "--dir", "/tmp/demo", "--speed", "40"),
+    *(sys.executable, "-m", "tui.demo", "--dir", f"/tmp/demo-{OWN}", "--speed", "40"),
     *("--num-rollout", "5000", "--save", "/ckpt/run-a", "--load", "/ckpt/run-a"),
 )
-IDLE = ("/bin/sh", "-c", "echo $0; exec sleep 600", "train.py")
+IDLE = ("/bin/sh", "-c", "echo hello; exec sleep 600", f"{OWN}/train.py")
+NAME = f"run-{OWN}"
 SECRET = "hunter2hunter2"
 
 
@@ -96,7 +100,7 @@ def client_words(docker_box: DockerBox, stage: Stage, *options: str) -> tuple[st
     return docker_box.run_words(f"--volume={stage.folder}/ckpt:/ckpt", *options)
 
 
-@pytest.mark.parametrize("options", [("--name=run-a",), ()], ids=["named", "unnamed"])
+@pytest.mark.parametrize("options", [(f"--name={NAME}",), ()], ids=["named", "unnamed"])
 def test_a_run_by_docker_run_is_started_again_after_all_of_it_is_gone(
     docker_box: DockerBox, stage: Stage, options: tuple[str, ...]
 ) -> None:
@@ -115,10 +119,10 @@ def test_a_run_by_docker_run_is_started_again_after_all_of_it_is_gone(
         assert (recipe.cwd, recipe.log) == (str(stage.folder), str(stage.folder / "plain.log"))
         assert recipe.is_client
         assert recipe.removes_container
-        assert recipe.container_name == ("run-a" if options else "")
+        assert recipe.container_name == (NAME if options else "")
         assert recipe.missing == ()
         assert SECRET not in repr(recipe) + str(shown(recipe))
-        assert recipe_of(run, attachment) == recipe
+        assert replace(recipe_of(run, attachment), captured_at=recipe.captured_at) == recipe
         docker_box.docker("kill", name)
         first.wait(60)
 
@@ -154,12 +158,12 @@ def made(folder: Path) -> Path:
 def test_the_client_counts_though_it_died_before_its_container(
     docker_box: DockerBox, stage: Stage
 ) -> None:
-    words = client_words(docker_box, stage, "--name=run-a")
+    words = client_words(docker_box, stage, f"--name={NAME}")
     with client(stage, *words, *DEMO) as first:
         wait_until(lambda: bool(running(docker_box)), "it never ran")
-        recipe = recipe_of(*run_with_driver("run-a"))
+        recipe = recipe_of(*run_with_driver(NAME))
         first.kill()
-    run, attachment = run_with_driver("run-a")
+    run, attachment = run_with_driver(NAME)
     assert run.client is None
     assert recipe_of(run, attachment) == recipe
 
@@ -167,16 +171,16 @@ def test_the_client_counts_though_it_died_before_its_container(
 def test_a_container_in_the_background_is_created_again(
     docker_box: DockerBox, stage: Stage
 ) -> None:
-    docker_box.docker(*client_words(docker_box, stage, "--detach", "--rm", "--name=run-b"), *DEMO)
-    recipe = recipe_of(*run_with_driver("run-b"))
+    docker_box.docker(*client_words(docker_box, stage, "--detach", "--rm", f"--name={NAME}"), *DEMO)
+    recipe = recipe_of(*run_with_driver(NAME))
     assert recipe.kind is RecipeKind.CONTAINER
     assert recipe.argv == DEMO
     assert (str(stage.folder / "ckpt"), "/ckpt") in recipe.mounts
-    docker_box.docker("kill", "run-b")
+    docker_box.docker("kill", NAME)
     wait_until(lambda: not docker_box.docker("ps", "--all", "--quiet"), "it was never removed")
     record = stage.carried_out(stage.plan(recipe))
     assert record.state is ActionState.DONE, record.line
-    run, _ = run_with_driver("run-b")
+    run, _ = run_with_driver(NAME)
     assert run.container is not None
     assert not run.container.container.auto_remove
 
@@ -184,25 +188,25 @@ def test_a_container_in_the_background_is_created_again(
 def test_what_was_started_by_hand_in_a_container_is_started_by_exec(
     docker_box: DockerBox, stage: Stage
 ) -> None:
-    words = client_words(docker_box, stage, "--detach", "--name=dev")
+    words = client_words(docker_box, stage, "--detach", f"--name={NAME}")
     docker_box.docker(*words, "/bin/sleep", "600")
     typed = f"cd /ckpt && exec {' '.join(DEMO)} > /tmp/plain.log 2>&1"
-    docker_box.docker("exec", "--detach", f"--env=HF_TOKEN={SECRET}", "dev", "/bin/sh", "-c", typed)
-    run, attachment = run_with_driver("dev")
+    docker_box.docker("exec", "--detach", f"--env=HF_TOKEN={SECRET}", NAME, "/bin/sh", "-c", typed)
+    run, attachment = run_with_driver(NAME)
     recipe = recipe_of(run, attachment)
     assert run.driver is not None
     assert recipe.kind is RecipeKind.PROCESS
-    assert recipe.source == f"process {run.driver.pid}, started by hand in container dev"
+    assert recipe.source == f"process {run.driver.pid}, started by hand in container {NAME}"
     assert recipe.argv[-len(DEMO) :] == DEMO
     assert SECRET not in " ".join(recipe.argv)
-    assert "container dev: that has to run" in " ".join(recipe.missing)
+    assert f"container {NAME}: that has to run" in " ".join(recipe.missing)
     pid = run.driver.pid
     os.kill(pid, signal.SIGKILL)
     wait_until(lambda: not is_alive(pid), "it does not die")
 
     record = stage.carried_out(stage.plan(recipe))
     assert record.state is ActionState.DONE, record.line
-    again, _ = run_with_driver("dev")
+    again, _ = run_with_driver(NAME)
     assert again.driver is not None
     assert again.driver.pid != pid
     inside = Path(f"/proc/{again.driver.pid}/environ").read_bytes().split(b"\0")
@@ -216,8 +220,8 @@ def test_what_was_started_by_hand_in_a_container_is_started_by_exec(
 def test_a_run_of_docker_compose_says_so(docker_box: DockerBox, stage: Stage) -> None:
     labels = ("project=lab", "service=train", "project.config_files=/lab/docker-compose.yml")
     words = [f"--label=com.docker.compose.{label}" for label in labels]
-    docker_box.docker(*client_words(docker_box, stage, "--detach", *words, "--name=lab-1"), *DEMO)
-    recipe = recipe_of(*run_with_driver("lab-1"))
+    docker_box.docker(*client_words(docker_box, stage, "--detach", *words, f"--name={NAME}"), *DEMO)
+    recipe = recipe_of(*run_with_driver(NAME))
     assert recipe.kind is RecipeKind.CONTAINER
     assert recipe.missing == (
         "docker compose made it as lab/train from /lab/docker-compose.yml: a container like it is "
@@ -226,7 +230,7 @@ def test_a_run_of_docker_compose_says_so(docker_box: DockerBox, stage: Stage) ->
 
 
 def test_a_client_with_a_terminal_starts_without_one(docker_box: DockerBox, stage: Stage) -> None:
-    words = ("docker", *client_words(docker_box, stage, "-it", "--rm", "--name=run-a"), *IDLE)
+    words = ("docker", *client_words(docker_box, stage, "-it", "--rm", f"--name={NAME}"), *IDLE)
     recipe = client_recipe(stage, *words)
     refused = stage.carried_out(stage.plan(recipe))
     assert refused.state is ActionState.FAILED
@@ -237,8 +241,8 @@ def test_a_client_with_a_terminal_starts_without_one(docker_box: DockerBox, stag
     plan = replace(stage.plan(able), id="20261129-181504-resume-0002")
     stage.keep(plan)
     assert stage.carried_out(plan).state is ActionState.DONE
-    wait_until(lambda: stage.log.read_bytes() == b"train.py\r\n", "it prints on no terminal")
-    assert running(docker_box) == ["run-a"]
+    wait_until(lambda: stage.log.read_bytes() == b"hello\r\n", "it prints on no terminal")
+    assert running(docker_box) == [NAME]
 
 
 def client_recipe(stage: Stage, *argv: str) -> Recipe:
@@ -264,15 +268,15 @@ def test_an_id_file_is_set_aside_as_docker_overwrites_none(
 
 
 def test_a_running_container_keeps_its_name(docker_box: DockerBox, stage: Stage) -> None:
-    words = client_words(docker_box, stage, "--rm", "--name=run-a")
+    words = client_words(docker_box, stage, "--rm", f"--name={NAME}")
     docker_box.docker(words[0], "--detach", *words[1:], *IDLE)
     record = stage.carried_out(stage.plan(client_recipe(stage, "docker", *words, *IDLE)))
     assert record.state is ActionState.FAILED
-    assert record.line.splitlines()[0] == "container run-a is running: it keeps its name"
+    assert record.line.splitlines()[0] == f"container {NAME} is running: it keeps its name"
     assert not stage.log.exists()
 
 
-@pytest.mark.parametrize("options", [("--name=run-a",), ("--name=run-a", "--rm"), ("--rm",)])
+@pytest.mark.parametrize("options", [(f"--name={NAME}",), (f"--name={NAME}", "--rm"), ("--rm",)])
 def test_killed_before_any_step_into_the_world_there_is_one_container(
     docker_box: DockerBox, tmp_path: Path, options: tuple[str, ...]
 ) -> None:
@@ -289,7 +293,7 @@ def test_killed_before_any_step_into_the_world_there_is_one_container(
             assert record.state is ActionState.DONE, record.line
             names = docker_box.docker("ps", "--all", "--format={{.Names}}").split()
             assert names == [record.facts["container_name"]]
-            wait_until(lambda log=stage.log: log.read_text() == "train.py\n", "mute")  # type: ignore[misc]
+            wait_until(lambda log=stage.log: log.read_text() == "hello\n", "mute")  # type: ignore[misc]
             docker_box.docker("rm", "--force", *names)
             pid = int(record.facts["pid"])
             wait_until(lambda pid=pid: not is_alive(pid), "its client lives on")  # type: ignore[misc]

@@ -10,6 +10,7 @@ import psutil
 from tui.actions.context import Context
 from tui.model.recipe import Recipe
 from tui.model.target import ProcessTarget
+from tui.runs.kinship import typed_submissions
 from tui.runs.recipe_store import keep
 
 
@@ -21,7 +22,7 @@ def begun(recipe: Recipe, log: str, process: ProcessTarget) -> Recipe:
         pid=process.pid,
         log=log,
         container_id="",
-        submission_id="",
+        submission_id=next(iter(typed_submissions(recipe.argv)), ""),
     )
 
 

@@ -101,6 +101,13 @@ def _run_parser(make: MakeParser) -> argparse.ArgumentParser:
     )
     parser.add_argument("--name", help="of the run (default: of its save folder)")
     parser.add_argument("--log", type=Path, metavar="FILE", help="new file for its output")
+    parser.add_argument(
+        "--guard",
+        nargs="?",
+        const="",
+        metavar="POLICY",
+        help="start a guard with it (default: as [guard] of the configuration says)",
+    )
     parser.set_defaults(command=_run)
     return parser
 

@@ -10,6 +10,7 @@ from typing import NoReturn
 from tui import __version__
 from tui.cli import acting_arguments, checking, commands
 from tui.cli.acting_arguments import split_command
+from tui.cli.guard_arguments import guard_parser
 from tui.errors import UsageError
 
 _OVERVIEW = """\
@@ -31,6 +32,7 @@ commands:
   runs         what runs on this machine
   checkpoints  what a save folder holds, and what a restart would load
   verify       read every byte of a checkpoint
+  guard        watch when nobody looks: tell, record, and within a policy act
   explain      say what a finished or copied log tells
   demo         watch a simulated run
 
@@ -86,6 +88,20 @@ class Arguments(argparse.Namespace):
     force: bool = False
     name: str | None
     origin_hf_dir: Path | None = None
+    notify: list[str]
+    notify_command: str | None
+    textfile: Path | None
+    listen: str | None
+    listen_anywhere: bool
+    act: str | None
+    backtest: list[Path] | None
+    test_notify: bool
+    pause: bool
+    unpause: bool
+    install: bool
+    uninstall: bool
+    guard: str | None = None
+    """The policy of the guard that starts with a run; empty: the configuration's."""
     start_command: tuple[str, ...] = ()
     """What stands behind `--`."""
 
@@ -104,6 +120,7 @@ def parsed(argv: Sequence[str]) -> Arguments:
         "runs": _runs,
         "checkpoints": _checkpoints,
         "verify": _verify,
+        "guard": lambda: guard_parser(_parser, _target_options),
         **acting_arguments.builders(_parser, _target_options),
     }
     if command and words[:1] not in (["run"], ["resume"]):
@@ -178,8 +195,16 @@ def _explain() -> _Parser:
         "Read a finished or copied log and say what happened: state, last progress, cause with\n"
         "its evidence, how the run began, alerts, a short timeline. Needs nothing but the file.",
     )
-    parser.add_argument("log", type=Path, metavar="LOG", help="the run's log file")
+    parser.add_argument("log", nargs="?", type=Path, metavar="LOG", help="the run's log file")
     parser.add_argument("--checkpoints", type=Path, metavar="DIR", help="its save folder")
+    parser.add_argument(
+        "--run",
+        nargs="?",
+        const="",
+        metavar="RUN",
+        help="instead of a log: what the record of a run tells, kept by guards and open screens: "
+        "when the box or the run was lost while nobody watched, and why (default: the one run)",
+    )
     parser.add_argument(
         "--as-of",
         metavar="TIME",

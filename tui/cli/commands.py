@@ -18,10 +18,12 @@ from tui.config import Config, checked_interval_s, load_config
 from tui.demo import faults
 from tui.demo.launch import DemoRun, start
 from tui.errors import ExitCode, NothingFoundError, UsageError
+from tui.model.codec import encoded
 from tui.model.document import exit_code_of, runs_document, status_document
 from tui.model.launch import Attachment, Found
 from tui.model.snapshot import Snapshot
 from tui.model.text import harmless
+from tui.runs.state_dir import run_folder
 from tui.watch import glanced, monitor_of
 
 if TYPE_CHECKING:
@@ -92,7 +94,10 @@ def explain(arguments: Arguments) -> int:
     from tui.cli.printing import ProgressLine
     from tui.explain import explained
 
-    assert arguments.log is not None  # LOG is required
+    if (arguments.log is None) == (arguments.run is None):
+        raise UsageError("what is to be explained?", "a LOG, or --run for the record of a run")
+    if arguments.log is None:
+        return _losses(arguments)
     with ProgressLine("reading") as report:
         snapshot = explained(
             arguments.log,
@@ -101,6 +106,24 @@ def explain(arguments: Arguments) -> int:
             report=report,
         )
     return _told(snapshot, as_json=arguments.json)
+
+
+def _losses(arguments: Arguments) -> int:
+    """What the record of a run tells."""
+    from tui.cli.printing import print_losses
+    from tui.guard.recall import losses
+
+    target = Target(name=arguments.run or None, checkpoints=arguments.checkpoints)
+    finding = found(target, at=time.time(), past=True)
+    attachment = finding.attachment if not finding.choices else finding.choices[0].attachment
+    if not has_target(attachment):
+        raise NothingFoundError("no Miles run was found", "`milepost explain LOG` reads a log")
+    lost = losses(run_folder(attachment))
+    if arguments.json:
+        _print_json({"milepost": 1, "losses": [encoded(loss) for loss in lost]})
+    else:
+        print_losses(lost, attachment.name)
+    return int(ExitCode.ENDED_BADLY if lost else ExitCode.WELL)
 
 
 def demo_epilog() -> str:
@@ -112,11 +135,19 @@ def demo_epilog() -> str:
 def _screen(finding: Finding, config: Config, target: Target) -> int:
     from tui.app.leaving import Leaving
     from tui.app.run import run_app
+    from tui.guard.recall import RecallProbe
+    from tui.guard.recorded import RecordedMonitor
 
     monitor = monitor_of(
-        finding.attachment, config, at=time.time(), target=target, choices=finding.choices
+        finding.attachment,
+        config,
+        at=time.time(),
+        target=target,
+        choices=finding.choices,
+        extra=(RecallProbe(),),
     )
-    code = run_app(monitor, _screen_options(config), _desk(monitor, config))
+    source = RecordedMonitor(monitor)
+    code = run_app(source, _screen_options(config), _desk(monitor, config))
     if code != Leaving.DEMO_REQUESTED:
         return code
     run = start(_new_folder(), speed=DEMO_SPEED, seed=DEMO_SEED, faults=())

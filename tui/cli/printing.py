@@ -16,10 +16,11 @@ from rich.text import Text
 from tui.checkpoints.verify import VerifyResult
 from tui.cli import verified
 from tui.model.launch import ListedRun
+from tui.model.loss import Loss
 from tui.model.plan import ActionPlan, Ask
 from tui.model.snapshot import Snapshot
 from tui.model.text import harmless
-from tui.view import action, checkpoints, confirm, question, report, runs
+from tui.view import action, checkpoints, confirm, losses, question, report, runs
 from tui.view.rows import Look, Role, Row
 
 _STYLES = {
@@ -81,6 +82,15 @@ def print_actions(snapshot: Snapshot) -> None:
     """What was done to the run."""
     look = Look(ascii=not _is_utf8(), utc_offset_s=_utc_offset_s(snapshot))
     _print_rows(action.rows(snapshot, _width(), _PAGE_ROWS, look))
+
+
+def print_losses(lost: Sequence[Loss], name: str) -> None:
+    """What became of a run while nobody watched, on stdout."""
+    if not lost:
+        print(f"the record of {harmless(name)} tells of no loss")
+        return
+    look = Look(ascii=not _is_utf8(), utc_offset_s=time.localtime().tm_gmtoff)
+    _print_rows(losses.rows(lost, _width(), look))
 
 
 def _width() -> int:

@@ -10,11 +10,11 @@ import json
 import logging
 import shlex
 import subprocess
-import threading
 import urllib.error
 import urllib.request
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
+from contextvars import ContextVar
 from dataclasses import dataclass
 from functools import cache
 from http.client import HTTPException
@@ -35,6 +35,7 @@ _ANSWER_S = 10.0
 _FAULT_CELLS = 200
 _SHORTEST_SECRET = 4
 _WEB = ("http", "https")
+_WORDS: ContextVar[list[str] | None] = ContextVar("words of apprise", default=None)
 _APPRISE_TYPES = {Level.INFO: "info", Level.WARNING: "warning", Level.CRITICAL: "failure"}
 
 
@@ -144,9 +145,10 @@ class Service:
         """Raises UsageError where apprise is missing, or does not understand the address."""
         self._url = url
         self.name = _scheme_only(url)
+        apprise = _apprise()
         with _words_of_apprise() as words:
-            asset = _apprise().AppriseAsset(async_mode=False, secure_logging=True)
-            self._service = _apprise().Apprise(asset=asset)
+            asset = apprise.AppriseAsset(async_mode=False, secure_logging=True)
+            self._service = apprise.Apprise(asset=asset)
             is_known = self._service.add(url)
         if not is_known:
             told = _cleared(words[-1], url) if words else "apprise does not know such an address"
@@ -254,6 +256,7 @@ def _apprise() -> Any:
         _refuse_without_apprise()
     log = logging.getLogger("apprise")
     log.propagate = False  # what it says may hold a token
+    log.addHandler(_Listener(logging.WARNING))
     return module
 
 
@@ -266,23 +269,17 @@ def _refuse_without_apprise() -> NoReturn:
 
 @contextmanager
 def _words_of_apprise() -> Iterator[list[str]]:
-    """What it warns of in this thread meanwhile."""
+    """What it warns of on our behalf meanwhile, in whichever of its threads."""
     words: list[str] = []
-    log = logging.getLogger("apprise")
-    listener = _Listener(words)
-    log.addHandler(listener)
+    before = _WORDS.set(words)
     try:
         yield words
     finally:
-        log.removeHandler(listener)
+        _WORDS.reset(before)
 
 
 class _Listener(logging.Handler):
-    def __init__(self, words: list[str]) -> None:
-        super().__init__(logging.WARNING)
-        self._words = words
-        self._thread = threading.get_ident()
-
     def emit(self, record: logging.LogRecord) -> None:
-        if record.thread == self._thread:
-            self._words.append(record.getMessage())
+        words = _WORDS.get()
+        if words is not None:
+            words.append(record.getMessage())

@@ -67,7 +67,7 @@ class Exporter:
         if self._server is not None:
             self._server.shutdown()
             self._server.server_close()
-        if self._textfile is not None and self._writer.is_alive():
+        if self._textfile is not None and self._writer.ident is not None:
             self._writer.join(_CLOSE_S)
             with suppress(OSError):
                 self._textfile.unlink(missing_ok=True)

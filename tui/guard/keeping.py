@@ -23,7 +23,9 @@ _MILEPOST = logging.getLogger("milepost")
 class RunKeeper:
     """Keeps what is published, in the folder of the run that it is about."""
 
-    def __init__(self) -> None:
+    def __init__(self, *, with_log: bool = True) -> None:
+        """`with_log`: what milepost says of itself is kept too."""
+        self._with_log = with_log
         self._folder: Path | None = None
         self._recorder: Recorder | None = None
         self._log: _Log | None = None
@@ -53,6 +55,8 @@ class RunKeeper:
         self._folder = folder
         self._recorder = Recorder(folder)
         self._recorder.start()
+        if not self._with_log:
+            return
         with suppress(OSError):
             self._log = _Log(made(folder) / LOG)
             _MILEPOST.setLevel(logging.INFO)
@@ -68,5 +72,5 @@ class _Log(RotatingFileHandler):
         )
         self.setFormatter(logging.Formatter("%(asctime)s %(levelname)s %(message)s"))
 
-    def handleError(self, record: logging.LogRecord) -> None:
+    def handleError(self, record: logging.LogRecord) -> None:  # noqa: N802  logging calls it so
         """Nothing can be done about it here."""

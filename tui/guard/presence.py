@@ -85,3 +85,16 @@ class Presence:
         if self._card != self._shown:
             show(folder, self._card)
             self._shown = self._card
+
+
+class Unseen:
+    """A guard that does nothing, and so need not be seen."""
+
+    def watch(self, folder: Path) -> None:
+        """Nobody is told."""
+
+    def say(self, words: str, at: float) -> None:
+        """Nobody is told."""
+
+    def end(self, at: float) -> None:
+        """Nobody is told."""

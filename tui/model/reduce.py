@@ -14,7 +14,7 @@ from tui.model.judge import judge
 from tui.model.launch import Found
 from tui.model.progress import LineKind, LogLine
 from tui.model.reading import NOT_ASKED, Absence, Known, Unknown
-from tui.model.series import Series
+from tui.model.series import LONG, LONG_STEP_S, Series
 from tui.model.snapshot import Alert, AlertRecord, LogStatus, Snapshot
 from tui.model.story import FOLDS, told
 from tui.model.story.launches import told_before
@@ -28,7 +28,7 @@ Fold = Callable[[Snapshot, Any], Snapshot]
 
 
 def reduce(snapshot: Snapshot, event: events.Event) -> Snapshot:
-    """The snapshot after `event`. Only `TimePassed` judges; only a clock that is set goes back."""
+    """The snapshot after `event`. Only `TimePassed` judges, and of a live run it tells the time."""
     if event.at > snapshot.now:
         snapshot = replace(snapshot, now=event.at)
     if type(event) in FOLDS:
@@ -43,7 +43,10 @@ def reduced(snapshot: Snapshot, many: Iterable[events.Event]) -> Snapshot:
     return snapshot
 
 
-def _time_passed(snapshot: Snapshot, _: events.TimePassed) -> Snapshot:
+def _time_passed(snapshot: Snapshot, event: events.TimePassed) -> Snapshot:
+    if snapshot.live:
+        # An answer that was on its way while the clock was set back is stamped ahead of it.
+        snapshot = replace(snapshot, now=event.at)
     verdict = judge(snapshot)
     return replace(
         snapshot,
@@ -137,6 +140,21 @@ def _gpus_read(snapshot: Snapshot, event: events.GpusRead) -> Snapshot:
 
 def _sample(history: dict[str, Series], key: str, at: float, value: float) -> None:
     history[key] = history.get(key, Series()).add(at, value)
+    long = history.get(key + LONG, Series())
+    if not long.points or at - long.points[-1][0] >= LONG_STEP_S:
+        history[key + LONG] = long.add(at, value)
+
+
+def _history_recalled(snapshot: Snapshot, event: events.HistoryRecalled) -> Snapshot:
+    recalled = {**event.short, **{key + LONG: series for key, series in event.long.items()}}
+    history = dict(snapshot.history)
+    for key, past in recalled.items():
+        history[key] = past.joined(history.get(key, Series()))
+    return replace(snapshot, history=history)
+
+
+def _loss_found(snapshot: Snapshot, event: events.LossFound) -> Snapshot:
+    return replace(snapshot, loss=event.loss)
 
 
 def _memory_read(snapshot: Snapshot, event: events.MemoryRead) -> Snapshot:
@@ -315,6 +333,8 @@ _READINGS: Mapping[type[events.Event], Fold] = {
     events.Attached: _attached,
     events.RunsFound: _runs_found,
     events.JournalRead: _journal_read,
+    events.HistoryRecalled: _history_recalled,
+    events.LossFound: _loss_found,
     events.GuardRead: _guard_read,
     events.GpusRead: _gpus_read,
     events.MemoryRead: _memory_read,

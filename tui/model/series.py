@@ -6,6 +6,11 @@ import math
 from dataclasses import dataclass, replace
 
 LIMIT = 720
+LONG_STEP_S = 30.0
+LONG_SPAN_S = LIMIT * LONG_STEP_S
+"""Six hours, for who asks for more than the last minutes."""
+LONG = "/long"
+"""Behind the key of a series that is sampled at that step."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -22,6 +27,12 @@ class Series:
         while kept and kept[-1][0] >= x:
             kept = kept[:-1]
         return replace(self, points=(*kept[-(self.limit - 1) :], (x, y)))
+
+    def joined(self, later: Series) -> Series:
+        """With the points of another behind it; where both have a time, the other's count."""
+        first = later.points[0][0] if later.points else math.inf
+        own = tuple(point for point in self.points if point[0] < first)
+        return replace(self, points=(*own, *later.points)[-self.limit :])
 
     def finite(self) -> tuple[tuple[float, float], ...]:
         """The points whose value can be drawn."""

@@ -12,6 +12,7 @@ from tui.model.engine import EngineTrack, EngineVerdict, RouterProbe
 from tui.model.gpu import GpuReport
 from tui.model.guard import GuardStatus
 from tui.model.launch import Attachment, Container, ListedRun, ProcessTree
+from tui.model.loss import Loss
 from tui.model.memory import Disk, Memory
 from tui.model.progress import LogLine, Story
 from tui.model.reading import NOT_ASKED, Reading, Unknown
@@ -241,7 +242,7 @@ class Snapshot:
     """Everything known at `now`."""
 
     now: float = 0.0
-    """Epoch seconds; never goes back."""
+    """Epoch seconds; goes back only where the clock of the box is set back."""
     attachment: Attachment = Attachment()
     choices: tuple[ListedRun, ...] = ()
     """Several runs, one of which a person has to choose before there is one to watch."""
@@ -260,6 +261,8 @@ class Snapshot:
     """The deep verify that a person asked for, until its result is among the checkpoints."""
     container: Reading[Container] = NOT_ASKED
     processes: Reading[ProcessTree] = NOT_ASKED
+    loss: Loss | None = None
+    """What was lost before we came, while nobody watched."""
     history: Mapping[str, Series] = field(default_factory=dict)
     """Sampled readings over time: `gpu0.utilisation_ratio`, `memory.available_bytes`, …"""
     missed: Mapping[str, Unknown] = field(default_factory=dict)

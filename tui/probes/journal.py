@@ -32,18 +32,23 @@ class JournalProbe:
     def read(self, now: float, seen: Snapshot) -> Sequence[Event]:
         """The actions, when they are not what was told last."""
         folder = run_folder(seen.attachment)
-        journal = Journal(folder)
-        # Asked first: an action that ends between the two is told as ended, not as interrupted.
+        self._read(folder)
         holder = holder_of(folder) or ""
-        if folder != self._folder or journal.size_bytes() != self._size_bytes:
-            self._folder, self._size_bytes = folder, journal.size_bytes()
-            with suppress(OSError):
-                self._actions = journal.actions()[-_MOST_ACTIONS:]
+        if not holder and any(each.is_open for each in self._actions):
+            self._read(folder)  # it may have ended between the two looks, and is not interrupted
         found = (self._actions, holder)
         if found == self._told:
             return ()
         self._told = found
         return (JournalRead(at=now, actions=found[0], holder=found[1]),)
+
+    def _read(self, folder: Path) -> None:
+        journal = Journal(folder)
+        size_bytes = journal.size_bytes()
+        if folder != self._folder or size_bytes != self._size_bytes:
+            self._folder, self._size_bytes = folder, size_bytes
+            with suppress(OSError):
+                self._actions = journal.actions()[-_MOST_ACTIONS:]
 
     def close(self) -> None:
         """Nothing is held."""

@@ -8,6 +8,7 @@ from __future__ import annotations
 import posixpath
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
+from itertools import takewhile
 from pathlib import Path
 
 from tui.config import state_home
@@ -77,7 +78,7 @@ def client_words(client: RunProcess) -> str:
 
 def launcher_words(launcher: RunProcess) -> str:
     """The launcher's script, or `ray job submit`."""
-    for word in launcher.argv[1:]:
+    for word in takewhile(lambda word: word != "--", launcher.argv[1:]):
         if word.endswith(".py"):
             return posixpath.basename(word)
     return "ray job submit"

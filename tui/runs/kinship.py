@@ -86,7 +86,7 @@ def drives(driver: RunProcess, job: RayJob) -> bool:
 
 def submitted(group: Sequence[RunProcess], job: RayJob) -> bool:
     """Whether they made the job: by the id that was typed, else by the same command before it."""
-    if typed := _typed_submissions(group):
+    if typed := _typed_by(group):
         return job.submission_id in typed
     words = _words(job.entrypoint)
     return _began_before(group, job.started_at) and any(
@@ -100,7 +100,7 @@ def launched(group: Sequence[RunProcess], driver: RunProcess, job: RayJob | None
         return True
     if job is not None:
         return submitted(group, job)
-    if driver.submission_id and (typed := _typed_submissions(group)):
+    if driver.submission_id and (typed := _typed_by(group)):
         return driver.submission_id in typed
     before = _began_before(group, driver.started_at)
     return before and any(same(launcher.argv, driver.argv) for launcher in group)
@@ -111,9 +111,13 @@ def _entrypoint(argv: Sequence[str]) -> tuple[str, ...]:
     return tuple(argv[argv.index("--") + 1 :]) if "--" in argv else ()
 
 
-def _typed_submissions(group: Iterable[RunProcess]) -> set[str]:
-    words = " ".join(word for launcher in group for word in launcher.argv)
-    return set(_SUBMISSION_OPTION.findall(words))
+def typed_submissions(argv: Iterable[str]) -> list[str]:
+    """The ids of jobs that a command names."""
+    return _SUBMISSION_OPTION.findall(" ".join(argv))
+
+
+def _typed_by(group: Iterable[RunProcess]) -> list[str]:
+    return typed_submissions(word for launcher in group for word in launcher.argv)
 
 
 def _began_before(group: Sequence[RunProcess], at: float) -> bool:

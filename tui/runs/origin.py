@@ -21,6 +21,8 @@ from tui.miles.secrets import masked_words
 from tui.runs.process import RunProcess
 
 SHELLS = frozenset(("sh", "bash", "dash", "zsh", "ksh", "fish"))
+_PASSING_ON = frozenset(("sudo", "timeout", "nice", "ionice", "stdbuf", "numactl", "env", "time"))
+"""Programs that only start the one behind them."""
 _START_SLACK_S = 2.0
 """psutil's start times follow the clock of the box, which may be set in between."""
 _LONGEST_SHOWN = 80
@@ -93,13 +95,12 @@ def _script_around(process: RunProcess) -> str:
     """The shell script that it was started in; empty where a person typed it, or none is seen."""
     for pid in process.ancestors:
         argv = _argv(pid)
-        if not argv or posixpath.basename(argv[0].lstrip("-")) not in SHELLS:
-            continue
-        words = [word for word in argv[1:] if not word.startswith("-")]
-        is_script = bool(words) and not any(
-            word.startswith("-") and word.endswith("c") for word in argv[1:2]
-        )
-        return shlex.join(masked_words(argv))[:_LONGEST_SHOWN] if is_script else ""
+        program = posixpath.basename(argv[0].lstrip("-")) if argv else ""
+        if program in SHELLS:
+            is_script = any(not word.startswith("-") for word in argv[1:2])
+            return shlex.join(masked_words(argv))[:_LONGEST_SHOWN] if is_script else ""
+        if program not in _PASSING_ON:
+            break
     return ""
 
 

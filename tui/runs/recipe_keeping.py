@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 from tui.model.launch import Attachment
 from tui.model.reading import Unknown
 from tui.model.recipe import Recipe
@@ -21,6 +23,8 @@ def keep_seen(run: FoundRun, attachment: Attachment, at: float) -> Recipe | Unkn
     """
     recipe = _better(_kept_of(run, attachment), captured(run, at))
     if not isinstance(recipe, Unknown):
+        # Its job goes on without whoever submitted it, and is the same start all the same.
+        recipe = replace(recipe, submission_id=recipe.submission_id or run.submission_id)
         keep(run_folder(attachment), recipe)
     return recipe
 

@@ -11,8 +11,10 @@ from tui.runs.state_dir import run_id
 def is_of(run: FoundRun, attachment: Attachment) -> bool:
     """Whether it is in the same container, saves to the same folder, or has the same command."""
     seen = attachment_of(run)
-    if seen.container is not None and attachment.container is not None:
-        if seen.container.value == attachment.container.value:
-            return True
+    before, now = attachment.container, seen.container
     words = attachment.launch.argv
-    return run_id(seen) == run_id(attachment) or (bool(words) and words == seen.launch.argv)
+    return (
+        (before is not None and now is not None and before.value == now.value)
+        or run_id(seen) == run_id(attachment)
+        or (bool(words) and words == seen.launch.argv)
+    )

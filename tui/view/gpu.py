@@ -12,7 +12,7 @@ from tui.model.gpu import Gpu, GpuReport
 from tui.model.reading import Known, Reading, Unknown, value_or
 from tui.model.snapshot import Snapshot
 from tui.model.text import harmless, padded
-from tui.view import glyphs, pool
+from tui.view import glyphs, hours, pool
 from tui.view.chart import Pool, bar, over_time, sparkline
 from tui.view.compose import (
     Part,
@@ -129,7 +129,9 @@ def _rows(snapshot: Snapshot, width: int, height: int) -> tuple[Row, ...]:
         return (words("no GPU in this box", Role.MUTED), *notes, *pool.rows(snapshot, width))
     if len(report.devices) == 1:
         body = _one(snapshot, report.devices[0], reading.at, width)
-        return (*body, *notes, *_processes(report.devices, width, height - len(body) - len(notes)))
+        body = (*body, *notes)
+        body = (*body, *_processes(report.devices, width, height - len(body)))
+        return (*body, *hours.rows(snapshot, report.devices[0], width, height - len(body)))
     memory = pool.rows(snapshot, width, label="box memory")
     room = max(1, height - len(memory) - len(notes))
     return (*_several(snapshot, report.devices, width, room), *notes, *memory)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 
 from tui.model.action import ActionRecord
@@ -11,9 +12,11 @@ from tui.model.events.base import Event
 from tui.model.gpu import GpuReport
 from tui.model.guard import GuardStatus
 from tui.model.launch import Attachment, Container, ListedRun, ProcessTree
+from tui.model.loss import Loss
 from tui.model.memory import Disk, Memory
 from tui.model.progress import LogLine, Story
 from tui.model.reading import Reading, Unknown
+from tui.model.series import Series
 
 
 class TimePassed(Event):
@@ -167,6 +170,23 @@ class LogBroken(Event):
     """The byte stream was not continuous: truncated, replaced, rotated."""
 
     what: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class HistoryRecalled(Event):
+    """Readings that were recorded before we came."""
+
+    short: Mapping[str, Series]
+    """Of the last minutes, by the keys of the history."""
+    long: Mapping[str, Series]
+    """Of the last hours."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class LossFound(Event):
+    """The record of the run tells that something was lost while nobody watched."""
+
+    loss: Loss
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

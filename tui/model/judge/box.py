@@ -7,6 +7,7 @@ from collections.abc import Iterator
 from tui.model.gpu import Gpu, GpuReport
 from tui.model.judge.standing import Standing
 from tui.model.judge.words import counted, gib, span
+from tui.model.loss import Loss
 from tui.model.memory import Memory
 from tui.model.reading import Absence, Known, Unknown, value_or
 from tui.model.series import Series, quantile
@@ -44,7 +45,20 @@ def box_alerts(snapshot: Snapshot, standing: Standing) -> Iterator[Alert]:
             yield from _leftovers(snapshot)
     else:
         yield from _container(snapshot)
+    if snapshot.loss is not None:
+        yield _lost(snapshot.loss)
     yield from _blind(snapshot)
+
+
+def _lost(loss: Loss) -> Alert:
+    return Alert(
+        code="post-mortem",
+        level=Level.WARNING,
+        line=loss.line,
+        evidence=loss.evidence,
+        advice="`milepost explain --run` tells it whole",
+        degrades=False,
+    )
 
 
 def memory_floors(limits: Limits, total_bytes: int) -> tuple[float, float]:

@@ -247,15 +247,18 @@ def _moved_at(snapshot: Snapshot, engines: tuple[EngineVerdict, ...]) -> float:
         for engine in engines:
             if engine.state in working:
                 moved_at = max(moved_at, engine.tokens_moved_at)
-    return min(max(moved_at, _written_at(snapshot)), snapshot.now)
+    return max(min(moved_at, snapshot.now), _written_at(snapshot))
 
 
 def _written_at(snapshot: Snapshot) -> float:
-    """Newest write to a checkpoint: a save says nothing until it is done, however long it takes."""
+    """Newest write to a checkpoint: a save says nothing until it is done, however long it takes.
+
+    A file that is dated ahead of the clock tells of a clock that was set back, and of nothing else.
+    """
     if not snapshot.live or not isinstance(snapshot.checkpoints, Known):
         return 0.0
-    tree = snapshot.checkpoints.value
-    return max((checkpoint.taken_at for checkpoint in tree.checkpoints), default=0.0)
+    taken = (each.taken_at for each in snapshot.checkpoints.value.checkpoints)
+    return max((at for at in taken if at <= snapshot.now), default=0.0)
 
 
 def _is_witnessed(snapshot: Snapshot) -> bool:
