@@ -90,7 +90,7 @@ def print_losses(lost: Sequence[Loss], name: str) -> None:
         print(f"the record of {harmless(name)} tells of no loss")
         return
     look = Look(ascii=not _is_utf8(), utc_offset_s=time.localtime().tm_gmtoff)
-    _print_rows(losses.rows(lost, _width(), look))
+    _print_rows(losses.rows(lost, time.time(), _width(), look))
 
 
 def _width() -> int:

@@ -14,13 +14,15 @@ from tui.view.rows import Look, Role, Row
 _LABEL = 12
 
 
-def rows(losses: Sequence[Loss], width: int, look: Look) -> tuple[Row, ...]:
+def rows(losses: Sequence[Loss], now: float, width: int, look: Look) -> tuple[Row, ...]:
     """The newest first."""
     out: list[Row] = []
     for loss in reversed(losses):
-        until = "now" if loss.until_at is None else day_and_time(loss.until_at, look.utc_offset_s)
+        until = (
+            "now" if loss.until_at is None else day_and_time(loss.until_at, now, look.utc_offset_s)
+        )
         out += _paragraph(f"{glyphs.WARNING} lost", loss.line, Role.STRONG, width)
-        span = f"{day_and_time(loss.from_at, look.utc_offset_s)} to {until}"
+        span = f"{day_and_time(loss.from_at, now, look.utc_offset_s)} to {until}"
         out += _paragraph("", span, Role.MUTED, width)
         for line in loss.evidence:
             out += _paragraph("", line, Role.TEXT, width)
