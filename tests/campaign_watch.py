@@ -30,15 +30,19 @@ def instances(module: bytes, mark: str) -> list[int]:
         with suppress(OSError, IndexError, ValueError):
             words = Path("/proc", name, "cmdline").read_bytes().split(b"\0")
             is_python = words[0].rpartition(b"/")[2].startswith(b"python")
-            if is_python and [b"-m", module] in (words[1:3], words[2:4]) and _is_of(name, mark):
+            is_module = [b"-m", module] in (words[1:3], words[2:4])
+            if is_python and is_module and _is_of(name, words, mark.encode()):
                 stat = Path("/proc", name, "stat").read_bytes()
                 found[int(name)] = int(stat.rpartition(b")")[2].split()[1])
     return [pid for pid, parent in found.items() if parent not in found]
 
 
-def _is_of(pid: str, mark: str) -> bool:
+def _is_of(pid: str, words: list[bytes], mark: bytes) -> bool:
+    """By its command or, where that says the same in every place, by its environment."""
+    if any(word.endswith(mark) for word in words):
+        return True
     environment = Path("/proc", pid, "environ").read_bytes().split(b"\0")
-    return f"{ENVIRONMENT}={mark}".encode() in environment
+    return ENVIRONMENT.encode() + b"=" + mark in environment
 
 
 class Watch(threading.Thread):

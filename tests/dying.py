@@ -152,7 +152,7 @@ _WRITE = Journal.write
 def main() -> int:
     """Either of the two."""
     text, folder, *words = sys.argv[1:]
-    if words[0] != "--action":
+    if words[:1] != ["--action"]:
         return _follow(text, folder, words)
     if os.fork():
         os._exit(0)

@@ -10,7 +10,7 @@ from fake_box import GIB, NOW, container, gpu, memory, processes, report, wave
 from fake_run import checkpoint, tree
 
 from tui.model.action import ActionKind, ActionRecord, ActionState
-from tui.model.checkpoint import Soundness, Verification
+from tui.model.checkpoint import CheckpointState, CheckpointTree, Soundness, Verification
 from tui.model.clock import stepped
 from tui.model.events import TimePassed
 from tui.model.launch import ProcessTree
@@ -19,7 +19,7 @@ from tui.model.reading import Absence, Unknown, known
 from tui.model.reduce import reduce
 from tui.model.snapshot import Snapshot
 
-SILENT_S = 1000.0
+HEALTHY = replace(fakes.running(), history={}, lines=())
 MISSED = Unknown(why=Absence.TIMED_OUT, reason="no answer for 12 s")
 SOUND = Verification(soundness=Soundness.SOUND, at=NOW)
 
@@ -71,7 +71,7 @@ class World:
     def snapshot(self) -> Snapshot:
         """As the monitor tells it now."""
         lived_at = self.now if self.fate == "alive" else self.fate_at
-        told = stepped(fakes.running(), lived_at, lived_at - NOW)
+        told = stepped(HEALTHY, lived_at, lived_at - NOW)
         told = replace(
             told,
             now=self.now,
@@ -81,7 +81,7 @@ class World:
             checkpoints=known(self._tree(), self.now),
             disk=replace(told.disk, at=self.now),  # type: ignore[arg-type]
             gpus=known(report(), self.now),
-            missed={name: MISSED for name in self.missed},
+            missed=dict.fromkeys(self.missed, MISSED),
             actions=tuple(self.actions),
             action_holder=self.holder,
             engines=(),
@@ -93,9 +93,9 @@ class World:
             return ()
         return (Clue(kind=self.clue, line=f"{self.clue}!", source="", at=self.fate_at),)
 
-    def _tree(self) -> Any:
+    def _tree(self) -> CheckpointTree:
         if not self.has_checkpoint:
-            return tree(checkpoint(60, state="partial", tracked=True))
+            return tree(checkpoint(60, state=CheckpointState.PARTIAL, tracked=True))
         verification = SOUND if self.is_verified else None
         return tree(checkpoint(60, tracked=True, verification=verification))
 

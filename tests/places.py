@@ -12,7 +12,7 @@ from abc import ABC, abstractmethod
 from collections.abc import Callable
 from contextlib import suppress
 from pathlib import Path
-from typing import Any
+from typing import Any, Self
 
 import psutil
 from box import Box
@@ -62,6 +62,13 @@ class Place(ABC):
     @abstractmethod
     def start(self) -> None:
         """Begin it, as a person would."""
+
+    def __enter__(self) -> Self:
+        self.start()
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.kill()
 
     @property
     def command(self) -> tuple[str, ...]:

@@ -11,7 +11,8 @@ from dataclasses import replace
 
 import pytest
 
-from tui.config import LIMITS, load_config
+from tui.config import GUARD_LIMITS, LIMITS, load_config
+from tui.guard.limits import Bounds
 
 ROOT = pathlib.Path(__file__).parents[1]
 SOURCES = sorted((ROOT / "tui").rglob("*.py"))
@@ -26,6 +27,8 @@ HEADLESS = (
     "tui.demo.launch",
     "tui.guard.post_mortem",
     "tui.guard.recorder",
+    "tui.guard.loop",
+    "tui.guard.notify",
     "tui.cli.commands",
 )
 
@@ -76,6 +79,9 @@ def test_the_readme_shows_every_setting_with_its_default(tmp_path: pathlib.Path)
 
     assert not [key for key in LIMITS if f"\n{key} = " not in example]
     assert replace(shown.limits, failure_interval_s=between_s) == default.limits
+    assert not [key for key in GUARD_LIMITS if f"\n{key} = " not in example]
+    assert Bounds(**shown.guard.limits) == Bounds()
+    assert replace(shown.guard, limits={}) == default.guard
     for name in ("ascii", "mouse", "interval_s", "read_only"):
         assert f"\n{name} = " in example
         assert getattr(shown, name) == getattr(default, name)

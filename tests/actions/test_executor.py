@@ -148,6 +148,18 @@ def test_killed_at_any_write_it_is_finished_by_the_next(
     assert all((tmp_path / f"iter_{number}").exists() for number in range(plans.STEPS))
 
 
+def test_a_step_that_failed_is_not_entered_again(tmp_path: Path) -> None:
+    plan = kept(tmp_path, plans.plan())
+    failed = executor(tmp_path, plans.fail).carry_out(plan.id)
+    journal = (tmp_path / FILE).read_text().splitlines(keepends=True)
+    (tmp_path / FILE).write_text("".join(journal[:-1]))  # killed before it wrote the end
+    (record,) = Journal(tmp_path).actions()
+    assert record.is_open
+    finished = executor(tmp_path).carry_out(plan.id)
+    assert (finished.state, finished.line) == (failed.state, failed.line)
+    assert not (tmp_path / "iter_0").exists()
+
+
 def test_a_torn_last_line_costs_nothing_but_itself(tmp_path: Path) -> None:
     journal = Journal(tmp_path)
     plan = plans.plan()

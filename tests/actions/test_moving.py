@@ -190,6 +190,29 @@ def test_what_the_command_says_against_it(place: Place, command: str, doubt: str
     assert len(doubts) == 2  # the other one: it was never verified
 
 
+def test_what_the_run_saves_until_it_is_stopped_is_moved_too(place: Place) -> None:
+    alive = situation(place.root, place.state, target=SOMETHING)
+    plan = place.kept(plan_rollback(alive, 40, after_stop=True))
+    save(place.root, 90)
+    before = names(place.root)
+    place.done(plan)
+    assert place.tracker == "40"
+    moved = {path.name for path in aside(place.root).iterdir()}
+    assert moved == {"iter_0000060", "iter_0000080", "iter_0000090", "rollout"}
+    place.done(place.undo_planned())
+    assert (names(place.root), place.tracker) == (before, "90")
+
+
+def test_a_tracker_that_went_back_since_is_left_as_it_is(place: Place) -> None:
+    alive = situation(place.root, place.state, target=SOMETHING)
+    plan = place.kept(plan_rollback(alive, 40, after_stop=True))
+    (place.root / TRACKER).write_text("20")
+    record = place.do(plan)
+    assert record.state is ActionState.FAILED
+    assert "says 20 now, not 60" in record.line
+    assert place.tracker == "20"
+
+
 def test_a_tracker_that_lags_can_be_moved_on(place: Place) -> None:
     (place.root / TRACKER).write_text("40\n")
     before = names(place.root)

@@ -1,11 +1,13 @@
 """What a deep verify costs: beside other readers of the same files, and the run beside it.
 
-Usage: python tests/bench/verify.py [MB] [FOLDER]   (default 3000 MB, below the temporary folder)
+Usage: PYTHONPATH=tests python tests/bench/verify.py [MB] [FOLDER]
+(default 3000 MB, below the temporary folder)
 
 `cat`, `cksum` and `sha256sum` take turns with it, warm, all files in the page cache, and cold, none.
-For the verify also: its peak memory, and how far the page cache and MemAvailable moved. Then a
-stand-in for a run steps all the while, on one core and on all, and verifies of cold files come and
-go: its step time with and without.
+For the verify also: its peak memory, the most of the files that it has cached at a time, and how far
+the box's page cache and MemAvailable moved, at most and in the end. Then a stand-in for a run steps
+all the while, on one core and on all, and a verify of cold files beside it is stopped every other
+second: the run's step time with and without.
 """
 
 from __future__ import annotations
@@ -14,15 +16,19 @@ import json
 import os
 import resource
 import shutil
+import signal
 import statistics
 import subprocess
 import sys
 import tempfile
 import time
+from collections.abc import Iterator
 from contextlib import ExitStack
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TextIO
+
+from page_cache import resident_bytes
 
 from tui.checkpoints.ledger import remembered
 from tui.checkpoints.verify import verify
@@ -30,7 +36,7 @@ from tui.demo.checkpoint import iteration_folder, save, save_data_source
 from tui.demo.weights import Model
 
 ROUNDS = 3
-BESIDE_ROUNDS, PAUSE_S, SAMPLED_S = 8, 5.0, 0.1
+TURNS, TURN_S = 60, 1.0
 STAND_IN = Path(__file__).with_name("stand_in.py")
 TOOLS = {
     "cat": ("cat",),
@@ -87,20 +93,31 @@ def verified_apart(folder: Path) -> dict[str, float]:
 
 
 def verify_one(folder: Path) -> None:
-    before = peak_mib()
-    available, cached = meminfo("MemAvailable"), meminfo("Cached")
+    before, files = peak_mib(), files_of(folder)
+    available, cached, held = [meminfo("MemAvailable")], [meminfo("Cached")], [0]
+
+    def sample(*_: int) -> None:
+        available.append(meminfo("MemAvailable"))
+        cached.append(meminfo("Cached"))
+        held.append(sum(map(resident_bytes, files)) >> 20)
+
     begin = time.perf_counter()
-    result = verify(folder)
+    result = verify(folder, report=sample)
     seconds = time.perf_counter() - begin
     assert result.is_good, result
+    sample()
     usage = resource.getrusage(resource.RUSAGE_SELF)
     cost = {
         "seconds": seconds,
         "cpu_s": usage.ru_utime + usage.ru_stime,
         "before_mib": before,
         "peak_mib": peak_mib(),
-        "available_mib": meminfo("MemAvailable") - available,
-        "cached_mib": meminfo("Cached") - cached,
+        "held_mib": max(held[1:]),
+        "held_after_mib": held[-1],
+        "available_least_mib": min(available) - available[0],
+        "available_after_mib": available[-1] - available[0],
+        "cached_most_mib": max(cached) - cached[0],
+        "cached_after_mib": cached[-1] - cached[0],
     }
     print(json.dumps(cost))
 
@@ -132,11 +149,14 @@ def compare(folder: Path) -> None:
             best, median = min(times), sorted(times)[len(times) // 2]
             rate = size / best / 1e9
             print(f"{name} {tool:10} best {best:6.2f} s, median {median:6.2f} s {rate:6.2f} GB/s")
-        cost = min(costs, key=lambda cost: cost["seconds"])
+        cost = {key: statistics.median(each[key] for each in costs) for key in costs[0]}
         print(
             f"     milepost: CPU {cost['cpu_s']:.1f} s, memory {cost['before_mib']:.0f} → "
-            f"{cost['peak_mib']:.0f} MiB, page cache {cost['cached_mib']:+.0f} MiB, "
-            f"MemAvailable {cost['available_mib']:+.0f} MiB"
+            f"{cost['peak_mib']:.0f} MiB; of the files {cost['held_mib']:.0f} MiB cached at most, "
+            f"{cost['held_after_mib']:.0f} after;\n     of the box: page cache "
+            f"{cost['cached_most_mib']:+.0f} MiB at most, {cost['cached_after_mib']:+.0f} after; "
+            f"MemAvailable {cost['available_least_mib']:+.0f} at least, "
+            f"{cost['available_after_mib']:+.0f} after"
         )
     begin = time.perf_counter()
     assert remembered(folder)
@@ -147,99 +167,83 @@ Step = dict[str, float]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Spell:
-    """One verify while the stand-in steps, and the memory of the box meanwhile, in MiB."""
+class Turn:
+    """A moment in which a verify read, or stood still."""
 
     begin: float
     end: float
-    available: tuple[int, int, int]
-    """MemAvailable before, least, after."""
-    cached: tuple[int, int, int]
-    """Cached before, most, after."""
 
-
-def spell_of(folder: Path) -> Spell:
-    make_cold(files_of(folder))
-    available, cached = [meminfo("MemAvailable")], [meminfo("Cached")]
-    begin = time.monotonic()
-    with subprocess.Popen(
-        [sys.executable, __file__, "--one", str(folder)], stdout=subprocess.DEVNULL
-    ) as reader:
-        while reader.poll() is None:
-            available.append(meminfo("MemAvailable"))
-            cached.append(meminfo("Cached"))
-            time.sleep(SAMPLED_S)
-    end = time.monotonic()
-    assert reader.returncode == 0
-    return Spell(
-        begin=begin,
-        end=end,
-        available=(available[0], min(available), meminfo("MemAvailable")),
-        cached=(cached[0], max(cached), meminfo("Cached")),
-    )
+    def holds(self, step: Step) -> bool:
+        return self.begin <= step["begin"] and step["end"] <= self.end
 
 
 def beside(folder: Path, runs: int) -> None:
-    """Verifies that come and go while `runs` stand-ins step."""
+    """Verifies of cold files, stopped and let go on every moment, while `runs` stand-ins step.
+
+    Other work on the box comes and goes; two moments that follow one another are alike.
+    """
     with tempfile.TemporaryDirectory(dir=folder.parent) as written, ExitStack() as ended:
-        steppers = []
+        outputs = []
         for _ in range(runs):
-            output = ended.enter_context(tempfile.TemporaryFile("w+"))
-            stepper = subprocess.Popen([sys.executable, str(STAND_IN), written], stdout=output)
+            outputs.append(ended.enter_context(tempfile.TemporaryFile("w+")))
+            words = [sys.executable, str(STAND_IN), written]
+            stepper = subprocess.Popen(words, stdout=outputs[-1])
             ended.callback(stepper.wait)
             ended.callback(stepper.kill)
-            steppers.append(output)
-        spells = []
-        for _ in range(BESIDE_ROUNDS):
-            time.sleep(PAUSE_S)
-            spells.append(spell_of(folder))
-        time.sleep(PAUSE_S)
-        steps = [step for output in steppers for step in steps_in(output)]
-    tell_beside(runs, steps, spells)
+        time.sleep(TURN_S)
+        pairs: list[tuple[Turn, Turn]] = []
+        while len(pairs) < TURNS:
+            pairs += turns_of(folder)
+        steps = [step for output in outputs for step in steps_in(output)]
+    tell_beside(runs, steps, pairs)
+
+
+def turns_of(folder: Path) -> Iterator[tuple[Turn, Turn]]:
+    """The turns of one verify: it reads, then it is stopped."""
+    make_cold(files_of(folder))
+    words = [sys.executable, __file__, "--one", str(folder)]
+    with subprocess.Popen(words, stdout=subprocess.DEVNULL) as reader:
+        while True:
+            reading = rested()
+            if reader.poll() is not None:
+                return
+            reader.send_signal(signal.SIGSTOP)
+            yield reading, rested()
+            reader.send_signal(signal.SIGCONT)
+
+
+def rested() -> Turn:
+    begin = time.monotonic()
+    time.sleep(TURN_S)
+    return Turn(begin=begin, end=time.monotonic())
 
 
 def steps_in(output: TextIO) -> list[Step]:
     output.seek(0)
-    return [json.loads(line) for line in output if line.endswith("\n")][1:]
+    return [json.loads(line) for line in output if line.endswith("\n")]
 
 
-def tell_beside(runs: int, steps: list[Step], spells: list[Spell]) -> None:
-    """Each verify against the pauses around it: other work on the box comes and goes."""
-    took = statistics.median(v.end - v.begin for v in spells)
-    print(
-        f"beside {runs} of {os.cpu_count()} cores at work: {len(spells)} verifies of {took:.1f} s"
-    )
-    for part in ("whole step", "memory", "processor", "disk"):
-        without, with_it = [], []
-        for spell in spells:
-            without.append(statistics.median(seconds(s, part) for s in steps if is_near(s, spell)))
-            with_it.append(statistics.median(seconds(s, part) for s in steps if is_in(s, spell)))
-        more = sorted(100 * (b / a - 1) for a, b in zip(without, with_it, strict=True))
+def tell_beside(runs: int, steps: list[Step], pairs: list[tuple[Turn, Turn]]) -> None:
+    print(f"a run on {runs} of {os.cpu_count()} cores, {len(pairs)} turns of {TURN_S:g} s")
+    for part in ("step", "memory", "processor", "disk"):
+        with_it, without, ratios = [], [], []
+        for reading, standing in pairs:
+            beside_it = [seconds(step, part) for step in steps if reading.holds(step)]
+            alone = [seconds(step, part) for step in steps if standing.holds(step)]
+            if beside_it and alone:
+                with_it += beside_it
+                without += alone
+                ratios.append(statistics.median(beside_it) / statistics.median(alone))
+        low, middle, high = (100 * (each - 1) for each in statistics.quantiles(ratios, n=4))
         print(
-            f"  {part:10} without {1e3 * statistics.median(without):6.1f} ms, with "
-            f"{1e3 * statistics.median(with_it):6.1f} ms: {statistics.median(more):+.1f} % "
-            f"({more[0]:+.1f} to {more[-1]:+.1f})"
+            f"  {part:9} without {1e3 * statistics.median(without):6.1f} ms, with "
+            f"{1e3 * statistics.median(with_it):6.1f} ms; turn by turn {middle:+.1f} % "
+            f"(half of them {low:+.1f} to {high:+.1f})"
         )
-    least = statistics.median(v.available[1] - v.available[0] for v in spells)
-    after = statistics.median(v.available[2] - v.available[0] for v in spells)
-    most = statistics.median(v.cached[1] - v.cached[0] for v in spells)
-    cached = statistics.median(v.cached[2] - v.cached[0] for v in spells)
-    print(f"  MemAvailable {least:+.0f} MiB at the least, {after:+.0f} after; ", end="")
-    print(f"page cache {most:+.0f} MiB at the most, {cached:+.0f} after")
-
-
-def is_in(step: Step, spell: Spell) -> bool:
-    return spell.begin <= step["begin"] and step["end"] <= spell.end
-
-
-def is_near(step: Step, spell: Spell) -> bool:
-    before = spell.begin - PAUSE_S <= step["begin"] and step["end"] <= spell.begin
-    after = spell.end <= step["begin"] and step["end"] <= spell.end + PAUSE_S
-    return before or after
 
 
 def seconds(step: Step, part: str) -> float:
-    return step["end"] - step["begin"] if part == "whole step" else step[part]
+    return step["end"] - step["begin"] if part == "step" else step[part]
 
 
 def main() -> None:

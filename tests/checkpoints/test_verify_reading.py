@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import ctypes
 import errno
-import mmap
 import os
 import platform
 import shutil
@@ -15,6 +14,7 @@ from pathlib import Path
 import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
+from page_cache import resident_bytes
 
 from tui.checkpoints import reading, workers
 from tui.checkpoints.reading import CancelledError, CutShortError, Window, be_polite
@@ -119,17 +119,29 @@ def test_memory_does_not_grow_with_the_file(tmp_path: Path) -> None:
     assert peak < 8 << 20
 
 
-def resident_pages(path: Path) -> int:
-    """Pages of the file in the page cache."""
-    size = path.stat().st_size
-    count = -(-size // mmap.PAGESIZE)
-    with path.open("rb") as file, mmap.mmap(file.fileno(), size, mmap.MAP_PRIVATE) as mapped:
-        address = ctypes.addressof(ctypes.c_char.from_buffer(mapped))
-        flags = (ctypes.c_ubyte * count)()
-        assert (
-            ctypes.CDLL(None).mincore(ctypes.c_void_p(address), ctypes.c_size_t(size), flags) == 0
-        )
-    return sum(flag & 1 for flag in flags)
+@pytest.mark.parametrize("piece_mib", [3, 20, 128])
+def test_little_of_a_file_is_cached_while_it_is_read(tmp_path: Path, piece_mib: int) -> None:
+    """Whatever its pieces are, and though each begins with a look at its end."""
+    path = tmp_path / "holes"
+    path.touch()
+    os.truncate(path, 128 << 20)
+    window, most = Window(lambda: False), 0
+    window.open(path)
+    at = 0
+    while at < 128 << 20:
+        end = min(at + (piece_mib << 20) + 12_345, 128 << 20)
+        window.copied(end - 1000, 1000)
+        while at < end:
+            start, stop = window.run(at, end - at)
+            at += stop - start
+            most = max(most, resident_bytes(path))
+    held = resident_bytes(path)
+    window.close()
+    if resident_bytes(path):
+        pytest.skip("this file system keeps its pages")
+
+    assert held
+    assert most < 48 << 20
 
 
 def test_the_page_cache_is_given_back(tmp_path: Path) -> None:
@@ -139,13 +151,13 @@ def test_the_page_cache_is_given_back(tmp_path: Path) -> None:
     os.fsync(descriptor)
     os.posix_fadvise(descriptor, 0, 0, os.POSIX_FADV_DONTNEED)
     os.close(descriptor)
-    if resident_pages(path):
+    if resident_bytes(path):
         pytest.skip("this file system keeps its pages")
     path.read_bytes()
-    assert resident_pages(path)
+    assert resident_bytes(path)
 
     assert verify(path).is_good
-    assert not resident_pages(path)
+    assert not resident_bytes(path)
 
 
 def test_the_threads_come_last_and_only_they() -> None:

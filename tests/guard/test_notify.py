@@ -404,6 +404,7 @@ class TestNames:
 
 
 @needs_apprise
+@pytest.mark.notify
 @pytest.mark.filterwarnings("ignore::DeprecationWarning")  # of what it imports
 class TestApprise:
     """Everything else."""

@@ -21,29 +21,23 @@ def cluster(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Box]:
 
 
 def test_a_job_is_submitted_again(cluster: Box, tmp_path: Path) -> None:
-    run = RayJob(cluster, tmp_path)
-    run.start()
-    moved_while_it_lives(run)
-    assert run.jobs.pop("one") == "STOPPED"
-    run.kill()
-    moved_while_gone(run)
-    own = {job: status for job, status in run.jobs.items() if job.startswith("one")}
-    assert sorted(own.values()) == ["FAILED", "RUNNING", "STOPPED", "STOPPED"]
-    assert all(len(job) == len("one-resume-20261129-181503") for job in own.keys() - {"one"})
-    run.kill()
+    with RayJob(cluster, tmp_path) as run:
+        moved_while_it_lives(run)
+        assert run.jobs.pop("one") == "STOPPED"
+        run.kill()
+        moved_while_gone(run)
+        own = {job: status for job, status in run.jobs.items() if job.startswith("one")}
+        assert sorted(own.values()) == ["FAILED", "RUNNING", "STOPPED", "STOPPED"]
+        assert all(len(job) == len("one-resume-20261129-181503") for job in own.keys() - {"one"})
 
 
-def test_the_client_of_a_job_is_started_again_with_another_id(
-    cluster: Box, tmp_path: Path
-) -> None:
-    run = RayClient(cluster, tmp_path)
-    run.start()
-    run.wait_for_checkpoint(CHECKPOINT)
-    resumed(run, ["save", "stop", "start", "prove"])
-    assert run.logs == ["plain.log", "plain-resume.log"]
-    run.kill()
-    resumed(run, ["start", "prove"], run.name)
-    assert run.logs == ["plain.log", "plain-resume.log", "plain-resume-2.log"]
-    own = [status for job, status in run.jobs.items() if job.startswith("two")]
-    assert sorted(own) == ["FAILED", "RUNNING", "STOPPED"]
-    run.kill()
+def test_the_client_of_a_job_is_started_again_with_another_id(cluster: Box, tmp_path: Path) -> None:
+    with RayClient(cluster, tmp_path) as run:
+        run.wait_for_checkpoint(CHECKPOINT)
+        resumed(run, ["save", "stop", "start", "prove"])
+        assert run.logs == ["plain.log", "plain-resume.log"]
+        run.kill()
+        resumed(run, ["start", "prove"], run.name)
+        assert run.logs == ["plain.log", "plain-resume.log", "plain-resume-2.log"]
+        own = [status for job, status in run.jobs.items() if job.startswith("two")]
+        assert sorted(own) == ["FAILED", "RUNNING", "STOPPED"]

@@ -25,6 +25,8 @@ _APPEARS_S = 120.0
 _LOOK_S = 0.2
 _TAIL_BYTES = 4096
 _LINE_CHARS = 300
+_HINT = "Run 'docker"
+"""What the client ends with when it was refused."""
 
 
 def ready(docker: DockerCommand, context: Context) -> None:
@@ -79,7 +81,8 @@ def _last_line(log: str) -> str:
             lines = file.read().decode("utf-8", "replace").split("\n")
     except OSError as fault:
         return str(fault.strerror)
-    told = next((line.strip() for line in reversed(lines) if line.strip()), "it said nothing")
+    said = (line.strip() for line in reversed(lines) if not line.startswith(_HINT))
+    told = next(filter(None, said), "it said nothing")
     return masked_text(harmless(told))[:_LINE_CHARS]
 
 

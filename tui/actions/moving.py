@@ -16,8 +16,10 @@ from pathlib import Path
 
 from tui.actions.context import Context, Done
 from tui.actions.errors import StepFailed
+from tui.actions.save_listing import listing_of
 from tui.checkpoints.files import read_start
-from tui.miles.layout import tracked_name
+from tui.checkpoints.rollback import newer_than
+from tui.miles.layout import iteration_of, tracked_name
 from tui.model.judge.words import counted
 from tui.model.plan import MoveAside, MoveBack, WriteTracker
 
@@ -30,13 +32,34 @@ def move_aside(step: MoveAside, context: Context) -> Done:
     with _told(root):
         if quarantine.exists() and not context.again:
             raise StepFailed(f"{quarantine} is there already: nothing was moved")
-        context.note(f"moving {_things(step.paths)} to {quarantine}")
-        for path in step.paths:
+        paths = _paths_aside(step, context)
+        for path in paths:
             if os.path.lexists(root / path):
                 _make_folders(root, quarantine / path)
                 _move(root / path, quarantine / path)
-        _sync(root, quarantine, step.paths)
-    return Done(line=f"{_things(step.paths)} moved to {quarantine}")
+        _sync(root, quarantine, paths)
+    return Done(line=f"{_things(paths)} moved to {quarantine}")
+
+
+def _paths_aside(step: MoveAside, context: Context) -> tuple[str, ...]:
+    """All of it. Written down before the first is moved, for later entries and for an undo."""
+    key = moved_fact(context.step)
+    if key not in context.facts:
+        late = newer_than(step.keeps, listing_of(Path(step.root))) if step.keeps else ()
+        paths = (*step.paths, *(path for path in late if path not in step.paths))
+        line = f"moving {_things(paths)} to {Path(step.root, step.quarantine)}"
+        context.note(line, **{key: json.dumps(paths)})
+    return tuple(json.loads(context.facts[key]))
+
+
+def moved_fact(step: int) -> str:
+    """The fact that tells what a step has moved aside."""
+    return f"moved_{step}"
+
+
+def tracker_fact(step: int) -> str:
+    """The fact that tells what a tracker said before a step wrote it."""
+    return f"tracker_before_{step}"
 
 
 def move_back(step: MoveBack, context: Context) -> Done:
@@ -64,10 +87,8 @@ def write_tracker(step: WriteTracker, context: Context) -> Done:
         found = tracker_text(path)
         if found != step.text:
             _check(step, found)
-            key = f"tracker_before_{context.step}"
-            context.note(
-                f"the tracker says {words_of(found)}", **{key: json.dumps([step.path, found])}
-            )
+            fact = {tracker_fact(context.step): json.dumps([step.path, found])}
+            context.note(f"the tracker says {words_of(found)}", **fact)
             if step.text is None:
                 path.unlink()
             else:
@@ -104,7 +125,7 @@ def quarantine_name(root: Path, at: float) -> str:
 
 
 def _check(step: WriteTracker, found: str | None) -> None:
-    if found != step.old_text:
+    if found != step.old_text and not (step.saved_since and _is_later(found, step.old_text)):
         raise StepFailed(
             f"the tracker says {words_of(found)} now, not {words_of(step.old_text)}: "
             "it was left as it is",
@@ -113,6 +134,12 @@ def _check(step: WriteTracker, found: str | None) -> None:
     folder = tracked_name(step.text)
     if not step.undoes and (folder is None or not (Path(step.path).parent / folder).is_dir()):
         raise StepFailed(f"checkpoint {words_of(step.text)} is not there any more")
+
+
+def _is_later(found: str | None, before: str | None) -> bool:
+    """It names a checkpoint, and a later one."""
+    now, then = (iteration_of(tracked_name(text or "") or "") for text in (found, before))
+    return now is not None and (then is None or now > then)
 
 
 def _replace(path: Path, text: str, mark: str) -> None:

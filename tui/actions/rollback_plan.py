@@ -15,10 +15,11 @@ from pathlib import Path
 from tui.actions.errors import Refused
 from tui.actions.launch import new_id
 from tui.actions.moving import quarantine_name, tracker_text, words_of
+from tui.actions.save_listing import is_folder, listing_of
 from tui.actions.save_plan import launch_of
 from tui.actions.situation import Situation
-from tui.checkpoints.rollback import SaveListing, newer_than, tracker_for
-from tui.miles.layout import DATA_FOLDER, EVENTS_FOLDER, TRACKER_NAME, iteration_of, tracked_name
+from tui.checkpoints.rollback import newer_than, tracker_for
+from tui.miles.layout import TRACKER_NAME, tracked_name
 from tui.model.action import ActionKind
 from tui.model.checkpoint import Checkpoint, CheckpointState, CheckpointTree, Layout
 from tui.model.judge.words import counted, span
@@ -38,6 +39,7 @@ class _Folder:
     """What is to be done in one save folder."""
 
     root: Path
+    chosen: Checkpoint
     tracker: str | None
     """What it says now."""
     text: str
@@ -64,7 +66,7 @@ def plan_rollback(
     try:
         if situation.lives and not after_stop:
             raise _runs(situation)
-        return _planned(situation, iteration, force=force)
+        return _planned(situation, iteration, force=force, after_stop=after_stop)
     except Refused as refused:
         return refused.refusal
     except OSError as error:
@@ -78,7 +80,7 @@ def _runs(situation: Situation) -> Refused:
     )
 
 
-def _planned(situation: Situation, iteration: int, *, force: bool) -> ActionPlan:
+def _planned(situation: Situation, iteration: int, *, force: bool, after_stop: bool) -> ActionPlan:
     tree = situation.snapshot.checkpoints
     if isinstance(tree, Unknown):
         raise Refused(f"no checkpoints can be seen: {tree.reason}")
@@ -98,7 +100,7 @@ def _planned(situation: Situation, iteration: int, *, force: bool) -> ActionPlan
         run_name=situation.name,
         made_at=situation.at,
         rows=tuple(_rows(situation, chosen, folders, name)),
-        steps=tuple(_steps(folders, name)),
+        steps=tuple(_steps(folders, name, saves_on=after_stop and situation.lives)),
         go="roll back",
     )
 
@@ -130,29 +132,11 @@ def _folder(root: Path, chosen: Checkpoint) -> _Folder:
         raise Refused(f"{path} is a link: it would be replaced by a file", "put the file there")
     return _Folder(
         root=root,
+        chosen=chosen,
         tracker=tracker_text(path),
         text=tracker_for(chosen),
         newer=newer_than(chosen, listing_of(root)),
     )
-
-
-def listing_of(root: Path) -> SaveListing:
-    """The names in a save folder. Raises OSError."""
-    data = root / DATA_FOLDER
-    names = frozenset(os.listdir(root))  # noqa: PTH208 - names are what is wanted
-    return SaveListing(
-        names=names,
-        data_names=frozenset(os.listdir(data)) if _is_folder(data) else frozenset(),  # noqa: PTH208
-        with_events=frozenset(
-            name
-            for name in names
-            if iteration_of(name) is not None and _is_folder(root / name / EVENTS_FOLDER)
-        ),
-    )
-
-
-def _is_folder(path: Path) -> bool:
-    return path.is_dir() and not path.is_symlink()
 
 
 def _critic_root(root: Path) -> Path:
@@ -172,7 +156,7 @@ def _critic(root: Path, actor: Checkpoint, at: float, *, force: bool) -> Iterato
 
 def _critic_of(root: Path, iteration: int, at: float) -> Checkpoint | None:
     folder = _critic_root(root)
-    if not _is_folder(folder):
+    if not is_folder(folder):
         return None
     status = folder.stat()
     tree = SaveFolder((str(folder), status.st_dev, status.st_ino)).scan(status, at)
@@ -194,7 +178,7 @@ def _check_disk(folder: _Folder) -> None:
             raise Refused(f"{place} is a mount point and cannot be moved", "unmount it first")
     for place in (root, *(place.parent for place in places), *places):
         # A folder that is given another parent is written to.
-        if _is_folder(place) and not os.access(place, os.W_OK | os.X_OK):
+        if is_folder(place) and not os.access(place, os.W_OK | os.X_OK):
             raise Refused(f"{place} may not be changed", "do it as its owner or as root")
 
 
@@ -245,7 +229,7 @@ def _doubts(situation: Situation, chosen: Checkpoint, folders: Sequence[_Folder]
     if not chosen.has_data_state:
         yield "the data source's position was not saved with it: the data order starts again"
     critic = _critic_root(folders[0].root)
-    if len(folders) == 1 and _is_folder(critic):
+    if len(folders) == 1 and is_folder(critic):
         yield f"the critic has no checkpoint {chosen.iteration}: {critic} is left as it is"
     if launch.argv and (launch.load or "").rstrip("/") != (launch.save or "").rstrip("/"):
         what = f"--load {launch.load}" if launch.load else "no --load"
@@ -259,11 +243,19 @@ def _doubts(situation: Situation, chosen: Checkpoint, folders: Sequence[_Folder]
         yield "the command has --critic-save: the critic is rolled back only beside the save folder"
 
 
-def _steps(folders: Sequence[_Folder], quarantine: str) -> Iterator[Step]:
+def _steps(folders: Sequence[_Folder], quarantine: str, *, saves_on: bool) -> Iterator[Step]:
+    """With `saves_on`, what the run saves until it is stopped is moved aside too."""
     for folder in folders:
-        if not folder.is_named:
+        if not folder.is_named or saves_on:
             path = posixpath.join(folder.root, TRACKER_NAME)
-            yield WriteTracker(path=path, text=folder.text, old_text=folder.tracker)
+            yield WriteTracker(
+                path=path, text=folder.text, old_text=folder.tracker, saved_since=saves_on
+            )
     for folder in folders:
-        if folder.newer:
-            yield MoveAside(root=str(folder.root), paths=folder.newer, quarantine=quarantine)
+        if folder.newer or saves_on:
+            yield MoveAside(
+                root=str(folder.root),
+                paths=folder.newer,
+                quarantine=quarantine,
+                keeps=folder.chosen if saves_on else None,
+            )

@@ -26,6 +26,7 @@ from tui.model.target import JobTarget
 from tui.runs.docker_client import docker_command
 from tui.runs.recipe_changes import new_submission_id
 
+_RAY_LOOK_S = 1.0
 _RAY_S = 60.0
 """For an agent of Ray that is just starting."""
 
@@ -94,7 +95,7 @@ def _job(step: StartRun, context: Context) -> Done:
     while isinstance(answer, Unknown) and answer.why is Absence.TIMED_OUT:
         if time.monotonic() >= end:
             break
-        context.pause(1.0)
+        context.pause(_RAY_LOOK_S)
         answer = _submitted(job, recipe, context)  # a job that is there already is not made twice
     if isinstance(answer, Unknown):
         raise StepFailed(

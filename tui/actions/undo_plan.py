@@ -6,19 +6,30 @@ part, is undone too. All is moved back before the tracker is written.
 
 from __future__ import annotations
 
+import json
 import os
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
+from dataclasses import replace
 from pathlib import Path
 
 from tui.actions.errors import Refused
 from tui.actions.executor import read_plan
 from tui.actions.launch import new_id
-from tui.actions.moving import tracker_text, words_of
+from tui.actions.moving import moved_fact, tracker_fact, tracker_text, words_of
 from tui.actions.situation import Situation
 from tui.errors import UsageError
 from tui.model.action import ActionKind, ActionState
 from tui.model.judge.words import span
-from tui.model.plan import ActionPlan, MoveAside, MoveBack, Refusal, Row, Step, WriteTracker
+from tui.model.plan import (
+    ActionPlan,
+    MoveAside,
+    MoveBack,
+    Refusal,
+    Row,
+    Step,
+    WriteTracker,
+    with_steps,
+)
 
 _ROLLS_BACK = (ActionKind.ROLLBACK, ActionKind.RESUME)
 _SHOWN = 4
@@ -76,8 +87,20 @@ def _last_rollback(situation: Situation) -> ActionPlan:
             continue
         if record.is_open:
             raise Refused(f"{record.title} was interrupted", "finish it, or give it up, first")
-        return plan
+        steps = (_as_done(step, at, record.facts) for at, step in enumerate(plan.steps))
+        return with_steps(plan, tuple(steps))
     raise Refused(f"no roll back of {situation.name} is left to undo")
+
+
+def _as_done(step: Step, at: int, facts: Mapping[str, str]) -> Step:
+    """The step with what it found when it was done, which the plan could not know."""
+    match step:
+        case MoveAside() if told := facts.get(moved_fact(at)):
+            return replace(step, paths=tuple(json.loads(told)))
+        case WriteTracker() if told := facts.get(tracker_fact(at)):
+            return replace(step, old_text=json.loads(told)[1])
+        case _:
+            return step
 
 
 def _moves(rollback: ActionPlan) -> Iterator[Step]:

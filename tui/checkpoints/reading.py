@@ -1,6 +1,6 @@
 """Reading gigabytes next to a run that must not feel it.
 
-Small blocks into one buffer a thread, the page cache given back behind each (on a unified-memory
+Small blocks into one buffer a thread, the page cache given back behind them (on a unified-memory
 box it is GPU memory), the disk's idle class, and a low priority for the processor.
 """
 
@@ -15,7 +15,10 @@ from contextlib import suppress
 from pathlib import Path
 
 BLOCK_BYTES = 1 << 20
-_PAGE_BYTES = os.sysconf("SC_PAGE_SIZE")
+_UNIT_BYTES = 8 << 20
+"""The cache is given back in such parts of a file. The kernel holds it in folios of up to some
+megabytes, aligned to their size; a call that covers a part of one makes every processor flush its
+lists, and gives nothing back."""
 _STEP_BYTES = 8
 """A run that is not the last of its tensor ends on a multiple of this: no number is cut."""
 
@@ -46,13 +49,14 @@ class Window:
         self._view = memoryview(self.block)
         self._is_over = is_over
         self._start = self._end = 0
+        self._held = 0
+        """From here on the cache may hold what was read; a whole unit."""
         self._descriptor = -1
 
     def open(self, path: Path) -> None:
         """Go on with another file."""
         self.close()
         self._descriptor = os.open(path, os.O_RDONLY | os.O_CLOEXEC | os.O_NONBLOCK)
-        os.posix_fadvise(self._descriptor, 0, 0, os.POSIX_FADV_SEQUENTIAL)
 
     def close(self) -> None:
         """Give the file back, with all that is cached of it."""
@@ -60,7 +64,7 @@ class Window:
             os.posix_fadvise(self._descriptor, 0, 0, os.POSIX_FADV_DONTNEED)
             os.close(self._descriptor)
         self._descriptor = -1
-        self._start = self._end = 0
+        self._start = self._end = self._held = 0
 
     def copied(self, offset: int, length: int) -> bytes:
         """Bytes of the file; for its small structures."""
@@ -100,7 +104,7 @@ class Window:
     def _load(self, offset: int, length: int) -> None:
         if self._is_over():
             raise CancelledError
-        self._drop_block()
+        self._give_back(offset)
         self._start = self._end = offset
         while self._end < offset + length:
             place = self._view[self._end - offset : length]
@@ -109,11 +113,19 @@ class Window:
                 raise CutShortError
             self._end += count
 
-    def _drop_block(self) -> None:
-        """Give back the cache of the block that is left. Only whole pages go; the cut one waits."""
-        start, end = (place - place % _PAGE_BYTES for place in (self._start, self._end))
-        if start < end:
-            os.posix_fadvise(self._descriptor, start, end - start, os.POSIX_FADV_DONTNEED)
+    def _give_back(self, following: int) -> None:
+        """Before `following` is read: the units that are behind, all of them before a leap."""
+        is_near = abs(following - self._end) < _UNIT_BYTES
+        until = _unit_start(self._end if is_near else self._end + _UNIT_BYTES - 1)
+        if until > self._held:
+            length = until - self._held
+            os.posix_fadvise(self._descriptor, self._held, length, os.POSIX_FADV_DONTNEED)
+        begin = _unit_start(following)
+        self._held = min(max(self._held, until), begin) if is_near else begin
+
+
+def _unit_start(offset: int) -> int:
+    return offset - offset % _UNIT_BYTES
 
 
 def be_polite() -> None:

@@ -104,9 +104,9 @@ def listen_address(text: str, *, anywhere: bool) -> tuple[str, int]:
     Raises:
         UsageError: it is none, or others than this machine could read it and nobody said so.
     """
-    host, _, port = text.rpartition(":")
+    host, colon, port = text.rpartition(":")
     host = host.removeprefix("[").removesuffix("]")
-    if not port.isdecimal() or not int(port) <= 65535:
+    if not colon or not port.isdecimal() or not int(port) <= 65535:
         raise UsageError(f"--listen {text}: no address", "as in --listen 127.0.0.1:9400")
     try:
         is_here = ipaddress.ip_address(host).is_loopback

@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field, replace
 
 from tui.model.action import ActionKind
+from tui.model.checkpoint import Checkpoint
 from tui.model.launch import Attachment
 from tui.model.recipe import Recipe
 from tui.model.snapshot import Level
@@ -113,6 +114,8 @@ class MoveAside:
     """Below it."""
     quarantine: str
     """Name of the new folder in it."""
+    keeps: Checkpoint | None = None
+    """Move also what is newer than this by then: a run saves until it is stopped."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -139,6 +142,8 @@ class WriteTracker:
     """None: there is to be no tracker file."""
     old_text: str | None
     """What it says before; None: there was none. Anything else found there is a refusal."""
+    saved_since: bool = False
+    """It may name a later one by then: a run saves until it is stopped."""
     undoes: str = ""
     """Id of the action whose tracker this takes back."""
 

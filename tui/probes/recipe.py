@@ -34,7 +34,9 @@ class RecipeProbe:
         if any(parts) and seen.story.ending is None:
             start = (run_id(attachment), *(part.value if part else "" for part in parts))
             if start != self._start and (run := self._look(attachment, now)) is not None:
-                self._start, self._fault = start, _fault_of(run, attachment, now)
+                self._fault = _fault_of(run, attachment, now)
+                if self._fault is None or self._fault.why is not Absence.ERROR:
+                    self._start = start
         if self._fault is None:
             return ()
         return (ProbeMissed(at=now, probe=self.name, fault=self._fault),)

@@ -108,7 +108,7 @@ def _state(card: GuardCard, *, is_held: bool, silent_s: float) -> GuardState:
 
 
 def _card(folder: Path) -> GuardCard | None:
-    with suppress(OSError, ValueError, KeyError, TypeError, AttributeError):
+    with suppress(OSError, ValueError, KeyError, TypeError, AttributeError, RecursionError):
         document = json.loads((folder / CARD).read_text(encoding="utf-8"))
         if document.pop("milepost_guard", None) == _VERSION:
             card = decoded(document, GuardCard)

@@ -12,6 +12,9 @@ from tui.view.compose import Part, words
 from tui.view.numbers import age, ago, day_and_time
 from tui.view.rows import Role
 
+_NEVER_ACTS = "none"
+"""The policy of a guard that watches and tells."""
+
 
 def header_part(snapshot: Snapshot, utc_offset_s: int) -> Part:
     """`guard on: resume since 14:02`; the worse it is, the longer it stays on a narrow screen."""
@@ -25,7 +28,8 @@ def header_part(snapshot: Snapshot, utc_offset_s: int) -> Part:
         short = "silent" if guard.state is GuardState.SILENT else "died"
         role = Role.WARNING
         return Part(1, (words(f"guard {told}", role), words(f"guard {short}", role)))
-    long = f"guard {told}: {harmless(guard.policy)}"
+    acts = f": {harmless(guard.policy)}" if guard.policy != _NEVER_ACTS else ""
+    long = f"guard {told}{acts}"
     if guard.paused:
         return Part(3, (words(long, Role.PAUSED), words("guard paused", Role.PAUSED)))
     since = day_and_time(guard.since, snapshot.now, utc_offset_s)
