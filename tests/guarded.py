@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass, field, replace
 from typing import Any
 
 import fakes
-from fake_box import GIB, NOW, container, gpu, memory, processes, report, wave
+from fake_box import NOW, container, gpu, memory, processes, report, wave
 from fake_run import checkpoint, tree
 
 from tui.model.action import ActionKind, ActionRecord, ActionState
@@ -14,6 +15,7 @@ from tui.model.checkpoint import CheckpointState, CheckpointTree, Soundness, Ver
 from tui.model.clock import stepped
 from tui.model.events import TimePassed
 from tui.model.launch import ProcessTree
+from tui.model.memory import GIB
 from tui.model.progress import Clue, Progress
 from tui.model.reading import Absence, Unknown, known
 from tui.model.reduce import reduce
@@ -40,7 +42,8 @@ class World:
     missed: set[str] = field(default_factory=set)
     actions: list[ActionRecord] = field(default_factory=list)
     holder: str = ""
-    changes: dict[str, Any] = field(default_factory=dict)
+    alter: Callable[[Snapshot], Snapshot] = lambda snapshot: snapshot
+    """What else is otherwise than fate makes it."""
 
     def becomes(self, fate: str, **changes: Any) -> None:
         """What happens now."""
@@ -79,14 +82,14 @@ class World:
             log=replace(told.log, read_at=self.now, fault=None),
             memory=known(memory(available_bytes=int(self.memory_gib * GIB)), self.now),
             checkpoints=known(self._tree(), self.now),
-            disk=replace(told.disk, at=self.now),  # type: ignore[arg-type]
+            disk=replace(told.disk, at=self.now),
             gpus=known(report(), self.now),
             missed=dict.fromkeys(self.missed, MISSED),
             actions=tuple(self.actions),
             action_holder=self.holder,
             engines=(),
         )
-        return reduce(replace(self._fated(told), **self.changes), TimePassed(at=self.now))
+        return reduce(self.alter(self._fated(told)), TimePassed(at=self.now))
 
     def _clues(self) -> tuple[Clue, ...]:
         if not self.clue:

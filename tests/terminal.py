@@ -50,8 +50,10 @@ class Terminal:
 
     @property
     def text(self) -> str:
-        """What stands on the screen."""
-        return "\n".join(self.screen.display)
+        """What stands on the screen. Of a wide character the second cell holds nothing."""
+        columns = range(self.screen.columns)
+        rows = (self.screen.buffer[y] for y in range(self.screen.lines))
+        return "\n".join("".join(row[x].data for x in columns) for row in rows)
 
     def until(self, seen: Callable[[str], bool], deadline_s: float = 60.0) -> str:
         """Wait until the screen fulfils the condition; the screen."""

@@ -301,7 +301,14 @@ def _past_runs() -> tuple[ListedRun, ...]:
             found_by=("seen before",),
         )
         for run in kept_runs()[:_MOST_PAST]
+        if _is_left(run.attachment)
     )
+
+
+def _is_left(attachment: Attachment) -> bool:
+    """Something of it is still there: a log, or where it saved."""
+    places = (attachment.log, attachment.checkpoints)
+    return any(Path(place.value).exists() for place in places if place is not None)
 
 
 def _written_at(attachment: Attachment) -> float:

@@ -45,7 +45,7 @@ def roll_back_by_one(terminal: Terminal) -> str:
     """To the checkpoint below the newest; which that is."""
     terminal.type(f"4{DOWN}{DOWN}")
     terminal.until(lambda text: bool(SELECTED.search(text)))
-    iteration = SELECTED.findall(terminal.text)[0]
+    iteration = str(SELECTED.findall(terminal.text)[0])
     ask(terminal, "b", "Roll ", "roll back")
     terminal.shows(f"a restart loads {iteration} ")
     return iteration
@@ -68,8 +68,8 @@ def test_docker_run_rm(docker_box: DockerBox, tmp_path: Path) -> None:
         ask(terminal, "r", "Resume run-a", "resume")
         resumed = f"resumed at rollout {iteration} from iteration {iteration}"
         terminal.shows("● RUNNING", "plain-resume-2.log", resumed)
+        assert len(run.drivers()) == 1
         assert terminal.leave() == 0
-    assert len(run.drivers()) == 1
 
 
 def test_nohup(docker_box: DockerBox, tmp_path: Path) -> None:
@@ -99,8 +99,8 @@ def test_a_terminal_that_is_lost_in_the_middle(
             terminal.ends()
         with opened(run) as terminal:
             terminal.shows("plain-resume.log", "● RUNNING", "resumed at rollout")
+            assert len(run.drivers()) == 1
             assert terminal.leave() == 0
-        assert len(run.drivers()) == 1
 
 
 def begun(run: Place) -> set[int]:

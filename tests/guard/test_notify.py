@@ -28,7 +28,8 @@ from tui.guard.channels import Channel, NotToldError, channel_of, channels_of
 from tui.guard.notice import RETURN_S, News, NewsDesk, Notice, notice_document, said
 from tui.guard.notify import WAITING, Notifier
 from tui.model.events import TimePassed
-from tui.model.reduce import ALERT_HOLD_S, reduce
+from tui.model.journal import Remark
+from tui.model.reduce import ALERT_HOLD_S, ALERT_LOG_LIMIT, reduce
 from tui.model.snapshot import Alert, AlertRecord, Level, Snapshot
 
 DEADLINE_S = 30.0
@@ -176,6 +177,34 @@ class TestNews:
         for n in range(10_000):
             desk.of(self.at(n, alert(subject=str(n))))
         assert len(desk._told) <= 512
+
+    def remark(self, notice: Notice) -> Remark:
+        return Remark(
+            at=notice.at,
+            code=notice.code,
+            news=notice.news.value,
+            level=notice.level,
+            line=notice.line,
+            subject=notice.subject,
+        )
+
+    def test_the_next_guard_goes_on_where_the_one_before_was_killed(self) -> None:
+        before, next_one = NewsDesk(), NewsDesk()
+        stands, ends, wrong = alert(subject="0"), alert(subject="1"), alert(subject="2")
+        told = before.of(self.at(0, stands, ends))
+        next_one.recall([*map(self.remark, told), self.remark(said(RUNNING, "guard-acts", "x"))])
+
+        assert next_one.of(self.at(100)) == ()  # its monitor has not seen them yet
+        assert self.news(next_one, self.at(103, stands, wrong)) == ["began"]
+        (over,) = next_one.of(self.at(190, stands, wrong))
+        assert (over.news, over.subject, over.line) == (News.CLEARED, "1", f"over: {ends.line}")
+
+    def test_what_a_full_log_has_no_room_for_is_not_over(self) -> None:
+        desk, old = NewsDesk(), alert(subject="old")
+        desk.of(self.at(0, old))
+        others = [alert(subject=str(n)) for n in range(ALERT_LOG_LIMIT)]
+        assert "cleared" not in self.news(desk, self.at(100, *others))
+        assert self.news(desk, self.at(101, old, *others[1:])) == []
 
     def test_it_follows_the_alert_log_of_a_run(self) -> None:
         desk, snapshot = NewsDesk(), fakes.running(alert_log=())

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import replace
 from typing import Any
 
 import pytest
-from fake_run import alert, record
+from fake_box import processes
+from fake_run import alert, checkpoint, record, tree
 from guarded import World
 from hypothesis import settings
 from hypothesis import strategies as st
@@ -19,7 +21,7 @@ from tui.model.action import ActionKind, ActionState
 from tui.model.checkpoint import Soundness, Verification
 from tui.model.progress import NonFinite
 from tui.model.reading import known
-from tui.model.snapshot import Level, RunState
+from tui.model.snapshot import Level, RunState, Snapshot
 
 RESUME = Terms(policy=Policy.RESUME)
 HOUR = 3600.0
@@ -217,10 +219,9 @@ def test_an_answer_that_has_grown_old_proves_nothing() -> None:
     guarded = Guarded()
     guarded.world.becomes("dead")
     old = guarded.world.snapshot()
-    guarded.world.changes = {
-        "container": old.container,
-        "processes": old.processes,
-    }
+    guarded.world.alter = lambda seen: replace(
+        seen, container=old.container, processes=old.processes
+    )
     guarded.world.now += 60.0
     decision = guarded.settled()
 
@@ -230,13 +231,9 @@ def test_an_answer_that_has_grown_old_proves_nothing() -> None:
 
 def test_a_driver_that_is_still_there_is_not_dead_whatever_its_log_says() -> None:
     guarded = Guarded()
-    living = guarded.world.snapshot().processes
     guarded.world.becomes("dead")
-    for _ in range(60):
-        guarded.world.changes = {"processes": known(living.value, guarded.world.now)}  # type: ignore[union-attr]
-        guarded.world.now -= 1.0
-        decision = guarded.look()
-        guarded.world.now += 1.0
+    guarded.world.alter = lambda seen: replace(seen, processes=known(processes(), seen.now))
+    decision = guarded.settled()
 
     assert decision.code == "cannot tell"
     assert "its driver, process 4100, is there" in decision.line
@@ -244,12 +241,10 @@ def test_a_driver_that_is_still_there_is_not_dead_whatever_its_log_says() -> Non
 
 def test_a_stalled_run_whose_trainer_works_is_left_alone() -> None:
     guarded = Guarded()
-    busy = guarded.world.snapshot().processes.value  # type: ignore[union-attr]
     guarded.world.becomes("stalled")
     guarded.world.now += 300.0
-    for _ in range(60):
-        guarded.world.changes = {"processes": known(busy, guarded.world.now)}
-        decision = guarded.look()
+    guarded.world.alter = lambda seen: replace(seen, processes=known(processes(), seen.now))
+    decision = guarded.settled()
 
     assert decision.move is Move.HOLD
     assert "its trainer uses" in decision.line
@@ -276,7 +271,7 @@ def test_it_does_not_resume_from_what_was_saved_after_the_damage() -> None:
     guarded = Guarded()
     guarded.world.becomes("dead")
     bad = NonFinite(key="train/loss", number=58, at=guarded.world.now, value="nan")
-    guarded.world.changes = {"story": replace(guarded.world.snapshot().story, non_finite=bad)}
+    guarded.world.alter = lambda seen: replace(seen, story=replace(seen.story, non_finite=bad))
     decision = guarded.settled()
 
     assert decision.code == "checkpoint"
@@ -286,12 +281,10 @@ def test_it_does_not_resume_from_what_was_saved_after_the_damage() -> None:
 def test_a_checkpoint_that_holds_nan_is_none() -> None:
     guarded = Guarded()
     guarded.world.becomes("dead")
-    tree = guarded.world.snapshot().checkpoints.value  # type: ignore[union-attr]
     nan = Verification(soundness=Soundness.NOT_FINITE, at=guarded.world.now)
-    spoilt = replace(tree, checkpoints=(replace(tree.checkpoints[0], verification=nan),))
-    for _ in range(30):
-        guarded.world.changes = {"checkpoints": known(spoilt, guarded.world.now)}
-        decision = guarded.look()
+    spoilt = tree(checkpoint(60, tracked=True, verification=nan))
+    guarded.world.alter = lambda seen: replace(seen, checkpoints=known(spoilt, seen.now))
+    decision = guarded.settled()
 
     assert decision.code == "checkpoint"
     assert "no whole checkpoint that is sound" in decision.line
@@ -411,6 +404,7 @@ def test_it_gives_up_when_two_restarts_come_to_the_same_end(
     steps: tuple[int, ...], clues: tuple[str, ...], words: str
 ) -> None:
     guarded = Guarded(Terms(policy=Policy.RESUME, bounds=Bounds(most=10)))
+    decision = Decision()
     for step, clue in zip(steps, clues, strict=True):
         guarded.look()
         guarded.world.becomes("dead", step=60 + step, clue=clue)
@@ -485,36 +479,49 @@ def test_memory_that_comes_back_at_once_stops_nothing() -> None:
     assert guarded.acts == []
 
 
-def hot(guarded: Guarded, code: str = "gpu-hot") -> None:
-    guarded.world.changes = {
-        "alert_log": (
-            record(alert(code=code, level=Level.WARNING), since=guarded.world.now - 60.0),
-        )
-    }
+def alerted(code: str, since: float = 1000.0) -> Callable[[Snapshot], Snapshot]:
+    """A snapshot with this alert standing."""
+    told = record(alert(code=code, level=Level.WARNING), first_at=since, since=since)
+    return lambda seen: replace(seen, alert_log=(replace(told, last_at=seen.now),))
 
 
 def test_an_alert_that_threatens_the_run_asks_for_a_save_once() -> None:
     guarded = Guarded(Terms(policy=Policy.SAVE_ON_ALERT))
-    decisions = []
-    for _ in range(200):
-        hot(guarded)
-        guarded.world.changes["alert_log"] = tuple(
-            replace(each, since=1000.0, last_at=guarded.world.now)
-            for each in guarded.world.changes["alert_log"]
-        )
-        decisions.append(guarded.look())
+    guarded.world.alter = alerted("gpu-hot")
+    guarded.until(looks=200)
 
     assert [each.ask.kind for each in guarded.acts if each.ask] == [ActionKind.SAVE]
+
+
+def test_an_alert_that_comes_again_and_again_asks_within_the_limits() -> None:
+    guarded = Guarded(Terms(policy=Policy.SAVE_ON_ALERT))
+    for since in range(1000, 1010):
+        guarded.world.alter = alerted("gpu-hot", since)
+        guarded.until(looks=150)
+
+    assert len(guarded.acts) == 3
 
 
 @pytest.mark.parametrize("code", ["probe-silent", "non-finite", "stalled"])
 def test_other_alerts_ask_for_none(code: str) -> None:
     guarded = Guarded(Terms(policy=Policy.SAVE_ON_ALERT))
-    for _ in range(60):
-        hot(guarded, code)
-        guarded.look()
+    guarded.world.alter = alerted(code)
+    guarded.until()
 
     assert guarded.acts == []
+
+
+@pytest.mark.parametrize("code", ["disk-full-at-next-save", "disk-read-only"])
+def test_a_save_that_would_fail_is_not_asked_for(code: str) -> None:
+    """A save that fails ends the run."""
+    guarded = Guarded(Terms(policy=Policy.SAVE_ON_ALERT))
+    full = alert(code=code, level=Level.CRITICAL)
+    guarded.world.alter = alerted("gpu-hot")
+    state, seen = guarded.state, guarded.world.snapshot()
+    for seconds in range(60):
+        later = replace(seen, now=seen.now + seconds, verdict=replace(seen.verdict, alerts=(full,)))
+        state, decision = decide(state, later, guarded.terms)
+        assert decision.move in (Move.WATCH, Move.HOLD)
 
 
 # Whatever happens

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from typing import Any
 
 import fakes
 import logs
@@ -28,7 +29,7 @@ def codes(snapshot: Snapshot) -> set[str]:
     return {alert.code for alert in judge(snapshot).alerts}
 
 
-def silent(phase: str = "actor_train", **changes: object) -> Snapshot:
+def silent(phase: str = "actor_train", **changes: Any) -> Snapshot:
     """A run that lives and was not heard to move for a quarter of an hour."""
     at = NOW - SILENT_S
     told = story(
@@ -52,7 +53,7 @@ def test_silence_of_what_lives_is_a_stall() -> None:
     ],
     ids=["disk hangs", "cannot be read"],
 )
-def test_a_log_that_cannot_be_read_tells_nothing_of_the_run(changes: dict[str, object]) -> None:
+def test_a_log_that_cannot_be_read_tells_nothing_of_the_run(changes: dict[str, Any]) -> None:
     verdict = judge(silent(**changes))
 
     assert verdict.state is RunState.UNKNOWN

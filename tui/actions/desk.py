@@ -12,10 +12,15 @@ from pathlib import Path
 
 from tui.errors import MilepostError
 from tui.model.plan import ActionPlan, Ask, Refusal
+from tui.model.reading import Absence, Unknown
 from tui.model.snapshot import Snapshot
 from tui.runs.guard_card import pause, unpause
 from tui.runs.lock import LockHeldError
-from tui.runs.state_dir import run_folder
+from tui.runs.state_dir import run_folder, runs_folder
+
+
+_SETTLES_S = 5.0
+_LOOK_S = 0.1
 
 
 class Desk:
@@ -31,13 +36,21 @@ class Desk:
 
         if self._read_only:
             return Refusal(reason="milepost is read-only", remedy="start it without --read-only")
-        return planned(situation_of(self._latest()), ask)
+        return planned(situation_of(self._settled()), ask)
+
+    def _settled(self) -> Snapshot:
+        """The newest snapshot, once log and save folder were read: a key may come before that."""
+        end = time.monotonic() + _SETTLES_S
+        while time.monotonic() < end and not _is_settled(self._latest()):
+            time.sleep(_LOOK_S)
+        return self._latest()
 
     def launch(self, plan: ActionPlan) -> str:
         """Begin it; empty when it has begun, else why it did not."""
         from tui.actions.launch import launch
 
-        return self._refusal(lambda folder: launch(plan, folder, read_only=self._read_only))
+        folder = runs_folder() / plan.run_id
+        return self._refusal(lambda _: launch(plan, folder, read_only=self._read_only))
 
     def finish(self, action: str) -> str:
         """Carry on with one that was interrupted."""
@@ -71,3 +84,11 @@ class Desk:
         except (MilepostError, LockHeldError, OSError) as fault:
             return str(fault)
         return ""
+
+
+def _is_settled(snapshot: Snapshot) -> bool:
+    tree, log = snapshot.checkpoints, snapshot.log
+    if isinstance(tree, Unknown) and tree.why is Absence.NOT_ASKED:
+        return False
+    is_read = bool(log.read_at or log.fault) or snapshot.attachment.log is None
+    return is_read and log.history_ratio >= 1.0

@@ -13,14 +13,16 @@ _REFUSED_AFTER = 2
 """As often the same failure came before, with nothing changed: the next time it comes again."""
 
 
-def against(situation: Situation, best: Checkpoint, signature: str, ask: Ask) -> Refusal | None:
+def against(
+    situation: Situation, best: Checkpoint | None, signature: str, ask: Ask
+) -> Refusal | None:
     """Why it would be in vain."""
     return _reached(situation, best) or _same_again(situation, signature, ask)
 
 
-def _reached(situation: Situation, best: Checkpoint) -> Refusal | None:
+def _reached(situation: Situation, best: Checkpoint | None) -> Refusal | None:
     total = situation.snapshot.story.launch.num_rollout
-    if total is None or best.resumes_at < total:
+    if total is None or best is None or best.resumes_at < total:
         return None
     return Refusal(
         reason=f"all {total} rollouts are done: a resume would end at once, and call it a success",

@@ -123,8 +123,9 @@ def _trigger_beside(save: str, recipe: Recipe) -> str:
     return beside
 
 
-def signature_of(recipe: Recipe, best: Checkpoint) -> str:
+def signature_of(recipe: Recipe, best: Checkpoint | None) -> str:
     """Of what is tried: the same command from the same checkpoint fails the same way."""
     argv = tuple(map(original_id, recipe.argv))
-    tried = repr((argv, recipe.environment, recipe.entrypoint, best.path, best.taken_at))
+    loaded = (best.path, best.taken_at) if best is not None else None
+    tried = repr((argv, recipe.environment, recipe.entrypoint, loaded))
     return hashlib.sha256(tried.encode("utf-8", "surrogateescape")).hexdigest()[:16]

@@ -33,26 +33,31 @@ from tui.model.recipe import Recipe, RecipeKind
 from tui.model.snapshot import Level
 from tui.runs.next_log import next_log
 
+_Loadable = tuple[list[Row], list[Step]]
+
 
 def plan_resume(situation: Situation, ask: Ask) -> ActionPlan | Refusal:
     """Start it again from the newest checkpoint that is good, killing first what still lives."""
-    tree = _tree(situation)
-    best = _chosen(tree, ask) if tree is not None else None
-    if tree is None or best is None:
-        return _nothing_to_load(tree, ask)
     command = command_for(situation, ask)
     if isinstance(command, Refusal):
         return command
     recipe, changes = command
+    tree = _tree(situation)
+    best = _chosen(tree, ask) if tree is not None else None
+    rows, steps = _ending(situation, ask)
+    save = next((step.save_folder for step in steps if isinstance(step, AskToSave)), None)
+    if save is not None:
+        loadable: _Loadable | Refusal = [_newest_row()], []
+    elif tree is None or best is None:
+        return _nothing_to_load(tree, ask)
+    else:
+        save, loadable = tree.root, _made_loadable(situation, tree, best)
     refusal = against(situation, best, signature_of(recipe, best), ask)
     if refusal is not None:
         return refusal
-    rows, steps = _ending(situation, ask)
-    saves = any(isinstance(step, AskToSave) for step in steps)
-    loadable = ([_newest_row()], []) if saves else _made_loadable(situation, tree, best)
     if isinstance(loadable, Refusal):
         return loadable
-    started = _started(situation, recipe, best, ask)
+    started = _started(situation, recipe, best, save, ask)
     title = "Kill and resume" if situation.lives else "Resume"
     return ActionPlan(
         id=new_id(ActionKind.RESUME, situation.at),
@@ -69,7 +74,7 @@ def plan_resume(situation: Situation, ask: Ask) -> ActionPlan | Refusal:
             *preflight.leftovers(situation),
             *preflight.hit_by_start(situation, recipe),
             *again(situation, started.prove.signature),
-            _then(best, ask, saves=saves),
+            _then(best, steps, ask),
         ),
         steps=(*steps, *loadable[1], started.start, started.prove),
         go=_go(steps, lives=situation.lives),
@@ -88,13 +93,15 @@ class _Started:
         return self.start.log
 
 
-def _started(situation: Situation, recipe: Recipe, best: Checkpoint, ask: Ask) -> _Started:
+def _started(
+    situation: Situation, recipe: Recipe, best: Checkpoint | None, save: str, ask: Ask
+) -> _Started:
     log = next_log(recipe.log, situation.folder) if recipe.kind is RecipeKind.PROCESS else ""
     prove = ProveStart(
         log=log,
-        save_folder=str(Path(best.path).parent),
-        iteration=best.iteration,
-        first_rollout=best.resumes_at,
+        save_folder=save,
+        iteration=best.iteration if best is not None else None,
+        first_rollout=best.resumes_at if best is not None else None,
         stop_if_wrong=ask.stop_if_wrong,
         signature=signature_of(recipe, best),
     )
@@ -149,7 +156,7 @@ def _newest_row() -> Row:
 
 def _made_loadable(
     situation: Situation, tree: CheckpointTree, best: Checkpoint
-) -> tuple[list[Row], list[Step]] | Refusal:
+) -> _Loadable | Refusal:
     """What has to be put right in the save folder, so that this one is what loads."""
     row = Row(label="Loads", text=_line(best))
     if not best.tracked:
@@ -173,12 +180,15 @@ def _line(best: Checkpoint) -> str:
     return parts if best.has_data_state else f"{parts}; the data order starts again"
 
 
-def _then(best: Checkpoint, ask: Ask, *, saves: bool) -> Row:
-    first = f"first rollout {best.resumes_at}" if not saves else "the rollout the save implies"
+def _then(best: Checkpoint | None, steps: list[Step], ask: Ask) -> Row:
+    saves = any(isinstance(step, AskToSave) for step in steps)
+    if best is None or saves:
+        first = "the rollout that the save implies"
+    else:
+        first = f"first rollout {best.resumes_at}"
+    otherwise = "stop it" if ask.stop_if_wrong else "say so"
     text = f"watch for the loaded model and optimizer, the data position, {first}"
-    return Row(
-        label="Then", text=f"{text}; {'stop it' if ask.stop_if_wrong else 'say so'} otherwise"
-    )
+    return Row(label="Then", text=f"{text}; {otherwise} otherwise")
 
 
 def _go(steps: list[Step], *, lives: bool) -> str:

@@ -68,13 +68,12 @@ class Books:
         self.fault = ""
         return True
 
-    def remembered(self) -> tuple[State, frozenset[str]]:
-        """The state that the guard before us left, and its actions that nobody told the end of."""
+    def remarks(self) -> tuple[Remark, ...]:
+        """All that guards said of this run."""
         try:
-            remarks = tuple(self._journal.remarks())
+            return tuple(self._journal.remarks())
         except OSError:
-            return State(), frozenset()
-        return remembered(remarks)
+            return ()
 
 
 def deed_facts(deed: Deed) -> Mapping[str, str]:
@@ -88,7 +87,7 @@ def deed_facts(deed: Deed) -> Mapping[str, str]:
 
 
 def remembered(remarks: Iterable[Remark]) -> tuple[State, frozenset[str]]:
-    """What a guard has to know of what was said before it."""
+    """The state that the guard before us left, and its actions that nobody told the end of."""
     deeds: dict[str, Deed] = {}
     told: set[str] = set()
     seen_alive = False

@@ -150,7 +150,7 @@ def spent(
     state: State, terms: Terms, fault: Fact, deed: Deed, now: float
 ) -> Iterable[Decision | None]:
     """Done already, refused a moment ago, done too often, or too soon."""
-    if False:
+    if deed_about(state, deed.fault) is not None:
         yield Decision(line="was acted on already")
     yield tries_bar(state, "refused", deed.fault, now)
     bar = barred(state.deeds, fault.at, now, terms.bounds)

@@ -14,7 +14,7 @@ from pathlib import Path
 
 from tui.attach import has_target
 from tui.errors import ExitCode
-from tui.guard.books import ACTS, OUTCOME, WATCHES, Books, deed_facts
+from tui.guard.books import ACTS, OUTCOME, WATCHES, Books, deed_facts, remembered
 from tui.guard.decision import Decision, Move, State, Terms, begun, refused
 from tui.guard.flood import Flood
 from tui.guard.hands import Hands, Result
@@ -160,7 +160,9 @@ class Guard:
             return
         was_alive = self._state.seen_alive
         self._books = Books(folder, read_only=self._dry_run)
-        self._state, self._awaited = self._books.remembered()
+        remarks = self._books.remarks()
+        self._state, self._awaited = remembered(remarks)
+        self._news.recall(remarks)
         self._state = replace(self._state, seen_alive=self._state.seen_alive or was_alive)
         self._last = snapshot
         self._note("guard-began", f"the guard began, policy {self._terms.policy}")
@@ -230,7 +232,6 @@ class Guard:
         evidence = (*decision.evidence, *(_plan_lines(result.plan) if self._dry_run else ()))
         notice = said(snapshot, ACTS, line, Level.WARNING, evidence)
         self._teller.tell(notice)  # written down already
-        self._presence.say(notice.line, notice.at)
 
     # Telling
 
@@ -277,7 +278,6 @@ class Guard:
         """A word of the guard's own, to everybody."""
         notice = said(self._last, code, line, level, evidence)
         self._teller.tell(notice)
-        self._presence.say(notice.line, notice.at)
         self._books.write(notice, facts)
 
     def _note(self, code: str, line: str, facts: dict[str, str] | None = None) -> None:

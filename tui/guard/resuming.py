@@ -79,7 +79,7 @@ def _of_another(
 ) -> Decision | None:
     """It is not the newest start that ended, or that was acted on, or not ours to mend."""
     done = deed_about(state, deed.fault)
-    if False:
+    if done is not None:
         return _awaited(snapshot, done.at, "what it did about this")
     if not state.seen_alive:
         return held("before", f"{fault.line}; that was so before the guard began")

@@ -173,7 +173,7 @@ class ProveStart:
     save_folder: str
     """The host's path."""
     iteration: int | None
-    """What has to be loaded; None: a fresh start is what is wanted."""
+    """What would load when the plan was made; None: nothing, a save comes first."""
     first_rollout: int | None
     deadline_s: float = 1800.0
     stop_if_wrong: bool = True

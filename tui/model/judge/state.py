@@ -40,6 +40,8 @@ _DEADLY = frozenset(
 """Clues that a log can end with when nobody is left to say that it is over."""
 _STOPS = StopRun.name
 """The step of an action that ends a run."""
+_NOTICED_S = 10.0
+"""An end is noticed, and dated, that long after it at most."""
 _ALIVE_STATUS = frozenset({"running", "created", "restarting", "paused"})
 
 
@@ -123,7 +125,7 @@ def _by_us(snapshot: Snapshot, end: Standing | None) -> Standing | None:
     record = next((each for each in reversed(snapshot.actions) if _STOPS in each.steps), None)
     if record is None or record.began_at > end.since or has_started(record, snapshot.attachment):
         return end
-    if not record.is_open and record.changed_at < end.since:
+    if not record.is_open and record.changed_at < end.since - _NOTICED_S:
         return end
     return replace(end, state=RunState.STOPPED, reason=f"ended by milepost: {record.title}")
 
