@@ -27,7 +27,7 @@ class ByKeys(Scene):
         key, go = KEYS[name]
         program = self.place.box.words(sys.executable, DYING, point.text, signs.folder)
         with Terminal(program, DOCKER_HOST=self.place.box.docker_host) as terminal:
-            terminal.shows("step")
+            _choose(terminal, "step")
             terminal.type(key)
             terminal.shows("[ Cancel ]", go)
             terminal.type("\t")
@@ -40,9 +40,17 @@ class ByKeys(Scene):
 
     def finish(self) -> tuple[int, str]:
         with self.place.box.screen() as terminal:
-            terminal.shows("interrupted")
+            _choose(terminal, "interrupted")
             terminal.type("x")
             terminal.shows("f finish")
             terminal.type("f")
             terminal.until(lambda _: not any(record.is_open for record in self.records()))
             return 0, terminal.text
+
+
+def _choose(terminal: Terminal, word: str) -> None:
+    """Come to the run's screen; where it is gone, by the list of those that were seen."""
+    terminal.until(lambda text: word in text or "watch it" in text)
+    if "watch it" in terminal.text:
+        terminal.type("\r")
+        terminal.shows(word)

@@ -57,7 +57,7 @@ class Place(ABC):
         self.mark = f"box-{secrets.token_hex(4)}"
         """In the command of its driver, and of no other."""
         for name in ("runs", "ckpt"):
-            (folder / name).mkdir()
+            (folder / name).mkdir(parents=True)
 
     @abstractmethod
     def start(self) -> None:

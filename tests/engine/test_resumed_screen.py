@@ -80,8 +80,8 @@ def test_nohup(docker_box: DockerBox, tmp_path: Path) -> None:
         terminal.shows("● RUNNING", "runs/plain-resume.log", "resumed at rollout")
         stop(terminal, "plain")
         roll_back_by_one(terminal)
-        terminal.type("\x1b")
-        ask(terminal, "u", "Undo", "undo")
+        ask(terminal, "u", "Undo the last roll back of plain", "undo")
+        terminal.shows("moved back")
         assert run.drivers() == []
         assert terminal.leave() == 0
 

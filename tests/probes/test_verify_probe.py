@@ -154,6 +154,8 @@ def test_it_comes_last_at_the_processor_and_at_the_disk(
     assert reader.ionice().ioclass == psutil.IOPRIO_CLASS_IDLE
     threads = [os.getpriority(os.PRIO_PROCESS, thread.id) for thread in reader.threads()]
     assert set(threads) == {19}
+    session = Path(f"/proc/{reader.pid}/autogroup")
+    assert not session.exists() or session.read_text().split()[-2:] == ["nice", "19"]
 
 
 def test_progress_is_told_as_it_comes(desk: Callable[..., Desk]) -> None:

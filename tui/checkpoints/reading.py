@@ -22,7 +22,7 @@ lists, and gives nothing back."""
 _STEP_BYTES = 8
 """A run that is not the last of its tensor ends on a multiple of this: no number is cut."""
 
-_NICENESS = 19
+NICENESS = 19
 _IOPRIO_SET = {"x86_64": 251, "aarch64": 30}
 _IOPRIO_WHO_THREAD = 1
 _IOPRIO_IDLE = 3 << 13
@@ -131,7 +131,7 @@ def _unit_start(offset: int) -> int:
 def be_polite() -> None:
     """Let the calling thread come last, at the disk and at the processor, where that is allowed."""
     with suppress(OSError):
-        os.setpriority(os.PRIO_PROCESS, threading.get_native_id(), _NICENESS)
+        os.setpriority(os.PRIO_PROCESS, threading.get_native_id(), NICENESS)
     number = _IOPRIO_SET.get(platform.machine())
     if number is not None:
         ctypes.CDLL(None).syscall(number, _IOPRIO_WHO_THREAD, 0, _IOPRIO_IDLE)

@@ -9,11 +9,12 @@ from __future__ import annotations
 import json
 import sys
 import time
+from contextlib import suppress
 from pathlib import Path
 from typing import TextIO
 
 from tui.checkpoints.ledger import remembered
-from tui.checkpoints.reading import be_polite
+from tui.checkpoints.reading import NICENESS, be_polite
 from tui.checkpoints.verify import VerifyResult, verify
 from tui.errors import MilepostError
 from tui.probes.child import die_with_parent, own_output
@@ -23,6 +24,7 @@ def main() -> None:
     """Tell how far it is, and at last why there is no result, or that there is one."""
     die_with_parent()
     be_polite()
+    _be_a_polite_session()
     answers = own_output()
     began = time.monotonic()
 
@@ -35,6 +37,12 @@ def main() -> None:
     except (MilepostError, OSError) as error:
         fault = str(error)
     _tell(answers, fault=fault)
+
+
+def _be_a_polite_session() -> None:
+    """We lead a session, and Linux may weigh sessions first, then what is nice within each."""
+    with suppress(OSError):  # a kernel without that, or a container that hides it
+        Path("/proc/self/autogroup").write_text(str(NICENESS), encoding="ascii")
 
 
 def _why_none(path: Path, result: VerifyResult) -> str:

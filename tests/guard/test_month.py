@@ -1,0 +1,49 @@
+"""A month of healthy running: no alarm, no word of the guard, and nothing done. Then a stall."""
+
+from __future__ import annotations
+
+from collections import Counter
+
+import pytest
+from month import Month
+
+from tui.guard.decision import Move, Policy, State, Terms
+from tui.guard.notice import NewsDesk, Notice
+from tui.guard.policy import decide
+from tui.model.events import ClueKind
+from tui.model.snapshot import Level, RunState, Snapshot
+
+DAYS = 30.0
+TERMS = Terms(policy=Policy.RESUME)
+
+
+class Listener:
+    """What a guard would have told and done."""
+
+    def __init__(self) -> None:
+        self.state, self.news = State(), NewsDesk()
+        self.alarms: list[Notice] = []
+        self.moves: Counter[tuple[Move, str]] = Counter()
+        self.states: Counter[RunState] = Counter()
+
+    def __call__(self, snapshot: Snapshot) -> None:
+        told = self.news.of(snapshot)
+        self.alarms += [notice for notice in told if notice.level is not Level.INFO]
+        self.state, decision = decide(self.state, snapshot, TERMS)
+        if decision.move is not Move.WATCH:
+            self.moves[decision.move, decision.line] += 1
+        self.states[snapshot.verdict.state] += 1
+
+
+@pytest.mark.parametrize("seed", [7])
+def test_a_healthy_month_raises_no_alarm(seed: int) -> None:
+    listener = Listener()
+    month = Month(look=listener, seed=seed)
+    month.pass_days(DAYS)
+
+    assert [f"{each.code}: {each.line}" for each in listener.alarms] == []
+    assert dict(listener.moves) == {}
+    assert set(listener.states) <= {RunState.STARTING, RunState.RUNNING}
+    assert month.snapshot.story.rollouts_done > 1500
+    assert set(month.surprises) == {"clock", "zone", "rotation", "silence"}
+    assert not [clue for clue in month.snapshot.story.clues if clue.kind in ClueKind]
