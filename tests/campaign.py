@@ -38,6 +38,8 @@ class Chosen:
     seed: int = 0
     sample: int = 0
     """How many of each action; 0: all."""
+    writes: int = 0
+    """How often an action writes; 0: that is counted first."""
     until: float = float("inf")
     """Epoch seconds; none begins after that."""
 
@@ -49,9 +51,11 @@ def campaign(chosen: Chosen) -> Iterator[Outcome]:
         kind = ByKeys if chosen.by_keys else Scene
         stage = Stage(lambda: kind(make()), chance)
         for name in chosen.actions:
-            left_alone, writes = stage.tried(name, NEVER)
-            if left_alone.end is not End.ENDED:
-                yield left_alone
+            writes = chosen.writes
+            if not writes:
+                left_alone, writes = stage.tried(name, NEVER)
+                if left_alone.end is not End.ENDED:
+                    yield left_alone
             for point in _points(chosen, writes or _SOME_WRITES, chance):
                 if time.time() > chosen.until:
                     return

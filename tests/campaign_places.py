@@ -24,7 +24,7 @@ from places import (
 )
 from ray_cluster import opened_cluster
 
-KILLS = (Fate.ACTION, Fate.FOLLOWER, Fate.BOTH, Fate.TWICE)
+KILLS = (Fate.ACTION, Fate.FOLLOWER, Fate.BOTH, Fate.TWICE, Fate.GIVEN_UP, Fate.RUN)
 RESTARTS = (Fate.ENGINE, Fate.CRASH)
 FATES: Mapping[str, tuple[Fate, ...]] = {
     "process": KILLS,

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import random
 import shutil
 import signal
@@ -25,6 +26,8 @@ from tui.runs.journal import Journal
 from tui.runs.lock import holder_of
 
 DYING = str(Path(__file__).with_name("dying.py"))
+_GOES_ON = (Fate.FOLLOWER, Fate.RUN, Fate.ENGINE)
+_ENDS_RUN = (Fate.RUN, *RESTARTS)
 _SETTLES_S = 15.0
 _ASKS_BESIDE = 0.2
 """How often another action is asked for while one is open."""
@@ -37,8 +40,9 @@ class End(StrEnum):
     FINISHED = "finished by one command"
     ALONE = "went on by itself"
     ENDED = "had ended"
+    GIVEN_UP = "given up, then resumed or undone"
     FAILED = "failed and said why, then resumed"
-    TAKEN = "done, the run taken by its engine, then resumed"
+    TAKEN = "done, but the run died meanwhile, then resumed"
     FAULT = "FAULT"
 
 
@@ -95,11 +99,12 @@ def _rolled_back(place: Place) -> None:
 
 
 def _undone(place: Place) -> None:
-    place.outcome("rollback", "--undo")
+    """Unless it is already."""
+    place.box.milepost("rollback", "--undo", "--yes")
 
 
 def _unconverted(place: Place) -> None:
-    shutil.rmtree(place.saves.parent / "models")
+    shutil.rmtree(place.saves.parent / "models", ignore_errors=True)
 
 
 def _convert(place: Place) -> tuple[str, ...]:
@@ -193,7 +198,10 @@ class Trial:
         kept, signs = Kept.of(place), self.scene.signs()
         with Watch(place) as watch:
             end, told = self._seen_through(action, signs)
-        if faults := [*sorted(watch.faults), *kept.lost(place, watch.folders)]:
+        faults = [*sorted(watch.faults), *kept.lost(place, watch.folders)]
+        if (starts := len(place.logs) - len(kept.logs)) > self._most_starts(end):
+            faults.append(f"it was started {starts} times")
+        if faults:
             end, told = End.FAULT, "; ".join((*faults, told))
         if end is not End.FAULT:
             action.tidy(place)
@@ -207,12 +215,17 @@ class Trial:
         )
         return outcome, signs.writes.stat().st_size if signs.writes.exists() else 0
 
+    def _most_starts(self, end: End) -> int:
+        """Each has a log of its own, where it has a file."""
+        then_resumed = end in (End.FAILED, End.TAKEN, End.GIVEN_UP)
+        return self.name.startswith("resume") + then_resumed
+
     def _seen_through(self, action: Action, signs: Signs) -> tuple[End, str]:
         """Do what a person would, who comes back to it."""
         words = action.words(self.scene.place)
         before = len(self.scene.records())
         try:
-            with self._engine_restarted(signs):
+            with self._struck(signs):
                 code, said = self.scene.dying(self.point, signs, words[0], "--yes", *words[1:])
             until(lambda: holder_of(self.scene.folder) is None)
             new = self.scene.records()[before:]
@@ -222,12 +235,15 @@ class Trial:
                 end, told = self._asked_again(words, code, said)
             else:
                 raise Fault(f"refused: exit code {code}: {said}")
-            if self.point.fate in RESTARTS and action.leaves and not self.scene.drivers():
+            if self.point.fate in _ENDS_RUN and action.leaves and not self.scene.drivers():
                 end, told = End.TAKEN, self._resumed(told)
-            self._settled(lives=action.leaves or end is End.FAILED)
+            self._settled(lives=action.leaves or end is End.FAILED or self._is_brought_back(end))
         except AssertionError as fault:
             return End.FAULT, f"{fault}"
         return end, told
+
+    def _is_brought_back(self, end: End) -> bool:
+        return end is End.GIVEN_UP and self.name == "stop"
 
     def _asked_again(self, words: tuple[str, ...], code: int, said: str) -> tuple[End, str]:
         """Nothing was begun, so nothing was changed."""
@@ -239,13 +255,32 @@ class Trial:
         return End.AGAIN, said.rpartition("\n")[2]
 
     def _ended(self, record: ActionRecord) -> tuple[End, str]:
-        end = End.ALONE if self.point.fate in (Fate.FOLLOWER, Fate.ENGINE) else End.ENDED
+        end = End.ALONE if self.point.fate in _GOES_ON else End.ENDED
+        if record.is_open and self.point.fate is Fate.GIVEN_UP:
+            return End.GIVEN_UP, self._given_up(record)
         if record.is_open:
             end = End.FINISHED
             record = self._finished(record)
         if record.state is ActionState.DONE:
             return end, record.line
         return End.FAILED, self._failed(record)
+
+    def _given_up(self, record: ActionRecord) -> str:
+        """It is left as it stands, from where everything else goes on."""
+        code, said = self.scene.milepost("actions", "--give-up")
+        if code != 0 or self._now(record).state is not ActionState.GIVEN_UP:
+            raise Fault(f"not given up: exit code {code}: {said}")
+        match self.name:
+            case "rollback" | "undo":
+                code, said = self.scene.milepost("rollback", "--undo", "--yes")
+                if code not in (0, 8):
+                    raise Fault(f"given up, then not undone: exit code {code}: {said}")
+                return said.rpartition("\n")[2]
+            case "convert" | "convert-gone":
+                until(lambda: not instances(CONVERTER, self.scene.place.mark))
+                return "its converter ended by itself"
+            case _:
+                return self._resumed(record.line)
 
     def _finished(self, record: ActionRecord) -> ActionRecord:
         """By one command; where fate wants it, by one that is killed and another."""
@@ -279,7 +314,7 @@ class Trial:
 
     def _failed(self, record: ActionRecord) -> str:
         """An engine that went down took the run along; a resume brings it back."""
-        if self.point.fate not in RESTARTS or not record.line:
+        if self.point.fate not in _ENDS_RUN or not record.line:
             raise Fault(f"failed: {record.line}")
         return self._resumed(record.line)
 
@@ -290,30 +325,36 @@ class Trial:
         return told
 
     @contextmanager
-    def _engine_restarted(self, signs: Signs) -> Iterator[None]:
-        """Once the point is reached, if that is its fate."""
-        if self.point.fate not in RESTARTS:
-            yield
-            return
-        assert isinstance(self.scene.place, InContainer)
-        over, engine = threading.Event(), self.scene.place.engine
-        number = self.chance.choice((signal.SIGTERM, signal.SIGKILL))
-        down_s = self.chance.choice((0.0, 3.0))
+    def _struck(self, signs: Signs) -> Iterator[None]:
+        """Once the point is reached, what the run depends on is hit, if that is its fate."""
+        over = threading.Event()
 
-        def restart() -> None:
+        def strike() -> None:
             while not signs.reached:
                 if over.wait(0.02):
                     return
-            engine.stop(number)
-            signs.go_on.touch()
-            time.sleep(down_s)
-            engine.start()
+            if self.point.fate is Fate.RUN:
+                for pid in self.scene.drivers():
+                    os.kill(pid, signal.SIGKILL)
+                signs.go_on.touch()
+            else:
+                self._restart_engine(signs)
 
-        thread = threading.Thread(target=restart)
-        thread.start()
+        thread = threading.Thread(target=strike)
+        if self.point.fate in _ENDS_RUN:
+            thread.start()
         yield
         over.set()
-        thread.join()
+        if thread.is_alive():
+            thread.join()
+
+    def _restart_engine(self, signs: Signs) -> None:
+        assert isinstance(self.scene.place, InContainer)
+        engine = self.scene.place.engine
+        engine.stop(self.chance.choice((signal.SIGTERM, signal.SIGKILL)))
+        signs.go_on.touch()
+        time.sleep(self.chance.choice((0.0, 3.0)))
+        engine.start()
 
     # What must be true in the end
 

@@ -39,13 +39,18 @@ class Fate(StrEnum):
     BOTH = "both"
     TWICE = "twice"
     """As `ACTION`; whoever watches has the process that finishes it killed too."""
+    GIVEN_UP = "given up"
+    """As `ACTION`; whoever watches does not finish it, but closes it as it stands."""
+    RUN = "run"
+    """The action waits until whoever watches has killed the run, and goes on."""
     ENGINE = "engine"
-    """The action waits until whoever watches has stopped what the run depends on, and goes on."""
+    """The action waits until whoever watches has stopped the Docker engine, and goes on."""
     CRASH = "crash"
-    """The action's process is killed, and whoever watches stops what the run depends on."""
+    """The action's process is killed, and whoever watches stops the engine."""
 
 
-_KILLS_ACTION = frozenset((Fate.ACTION, Fate.BOTH, Fate.TWICE, Fate.CRASH))
+_KILLS_ACTION = frozenset((Fate.ACTION, Fate.BOTH, Fate.TWICE, Fate.GIVEN_UP, Fate.CRASH))
+_WAITS = frozenset((Fate.RUN, Fate.ENGINE))
 _KILLS_FOLLOWER = frozenset((Fate.FOLLOWER, Fate.BOTH))
 
 
@@ -131,7 +136,7 @@ class Writes:
         if fate in _KILLS_ACTION:
             os.kill(os.getpid(), signal.SIGKILL)
         end = time.monotonic() + _PATIENCE_S
-        while fate is Fate.ENGINE and not self.signs.go_on.exists() and time.monotonic() < end:
+        while fate in _WAITS and not self.signs.go_on.exists() and time.monotonic() < end:
             time.sleep(0.02)
 
     def _stage(self, entry: Entry) -> str:

@@ -14,7 +14,7 @@ from tui.model.action import ActionKind, ActionRecord, ActionState
 from tui.model.checkpoint import CheckpointState, CheckpointTree, Soundness, Verification
 from tui.model.clock import stepped
 from tui.model.events import TimePassed
-from tui.model.launch import ProcessTree
+from tui.model.launch import Container, ProcessTree
 from tui.model.memory import GIB
 from tui.model.progress import Clue, Progress
 from tui.model.reading import Absence, Unknown, known
@@ -24,6 +24,10 @@ from tui.model.snapshot import Snapshot
 HEALTHY = replace(fakes.running(), history={}, lines=())
 MISSED = Unknown(why=Absence.TIMED_OUT, reason="no answer for 12 s")
 SOUND = Verification(soundness=Soundness.SOUND, at=NOW)
+
+
+def _box(**changes: Any) -> Container:
+    return container(auto_remove=False, **changes)
 
 
 @dataclass
@@ -108,7 +112,7 @@ class World:
                 return replace(
                     told,
                     processes=known(processes(), self.now),
-                    container=known(container(), self.now),
+                    container=known(_box(), self.now),
                 )
             case "stalled":
                 return self._stalled(told)
@@ -122,7 +126,7 @@ class World:
                 return self._exited(told, 1)
 
     def _exited(self, told: Snapshot, code: int | None) -> Snapshot:
-        box = container(status="exited", exit_code=code, finished_at=self.fate_at)
+        box = _box(status="exited", exit_code=code, finished_at=self.fate_at)
         gone = ProcessTree(driver_exited_at=self.fate_at)
         return replace(told, container=known(box, self.now), processes=known(gone, self.now))
 
@@ -134,7 +138,7 @@ class World:
             told,
             story=replace(told.story, progress=Progress(at=at, what="hung"), last_line_at=at),
             processes=known(ProcessTree(processes=idle), self.now),
-            container=known(container(), self.now),
+            container=known(_box(), self.now),
             gpus=known(report(gpu(utilisation_ratio=known(0.0, self.now))), self.now),
             history={"gpu0.utilisation_ratio": wave(min(600, seconds), 0.0, 0.0, last_x=self.now)},
         )

@@ -21,11 +21,13 @@ from tui.model.engine import EngineMetrics, EngineProbe
 from tui.model.memory import GIB
 from tui.model.reading import Absence, Unknown, known
 from tui.model.reduce import reduce
-from tui.model.snapshot import LogStatus, Snapshot
+from tui.model.snapshot import Limits, LogStatus, Snapshot
 
 DAY = 86_400.0
 URL = "http://192.0.2.2:15000"
-_LOOK_S = 80.0
+_LOOK_S = 110.0
+_MOMENT_S = 15.0
+"""A shorter silence tells nobody anything."""
 _SAVE_EVERY, _EVAL_EVERY = 3, 10
 _LOG = "runs/plain.log"
 
@@ -36,7 +38,7 @@ class Month:
 
     look: Callable[[Snapshot], None]
     seed: int = 7
-    snapshot: Snapshot = Snapshot()
+    snapshot: Snapshot = field(default_factory=Snapshot)
     truth: float = 0.0
     """Seconds since the start; no clock shows them."""
     set_s: float = 0.0
@@ -54,8 +56,9 @@ class Month:
         self._saving: Checkpoint | None = None
         self._left_gib, self._load = 60.0, 0.03
         self._silent_until: dict[str, float] = {}
-        self._rollout = self._number = 0
-        self.snapshot = Snapshot(now=self.wall, attachment=attachment(engines=()))
+        self._rollout = self._number = self._looks = 0
+        limits = Limits(work_at_risk_s=6 * 3600.0)
+        self.snapshot = Snapshot(now=self.wall, attachment=attachment(engines=()), limits=limits)
 
     @property
     def wall(self) -> float:
@@ -72,7 +75,7 @@ class Month:
 
     def _start(self) -> None:
         self._tell(events.RunSubmitted(at=self.wall, job_id="raysubmit_1"))
-        told = launch(save_interval=_SAVE_EVERY, eval_interval=_EVAL_EVERY, num_rollout=100_000)
+        told = launch(save_interval=_SAVE_EVERY, eval_interval=_EVAL_EVERY, num_rollout=4000)
         self._tell(events.RunLaunched(at=self.wall, job_id="raysubmit_1", launch=told))
         self._wait(420.0)
         host = "{'host': '192.0.2.2', 'port': 15000}"
@@ -98,7 +101,7 @@ class Month:
         if self._rollout % 11 == 10:
             self._manager("Pausing health monitor...", "health_monitor.py:89")
         self._manager("Resuming health monitor...", "health_monitor.py:97")
-        whole_s = draw.uniform(500.0, 900.0) * (1.6 if self._rollout == 0 else 1.0)
+        whole_s = draw.uniform(700.0, 900.0) * (1.6 if self._rollout == 0 else 1.0)
         for eighth in range(1, 9):
             self._decode(whole_s / 8, running=64, queued=max(0, 256 - 40 * eighth))
             self._bar("Rollout generation", eighth * 30, 256)
@@ -118,13 +121,11 @@ class Month:
     def _decode(self, seconds: float, *, running: int, queued: int) -> None:
         self._load = 0.96
         rate = min(3100.0, 190.0 * running) * self._draw.uniform(0.8, 1.1)
-        before = self._metrics
         self._metrics = replace(
-            before,
+            self._metrics,
             running_requests=float(running),
             queued_requests=float(queued),
             throughput_tokens_per_s=rate,
-            realtime_tokens_total=before.realtime_tokens_total + rate * seconds,
         )
         self._wait(seconds)
         self._engine(
@@ -228,25 +229,31 @@ class Month:
             self.truth += 0.5
             self._left_gib = before + (gib - before) * part / 5
             self._read_memory()
-            self._judge()
+        self._judge()
 
     def _wait(self, seconds: float) -> None:
         """Nothing is printed for so long."""
         end = self.truth + seconds
         while self.truth < end:
-            self.truth = min(end, self.truth + _LOOK_S * self._draw.uniform(0.6, 1.0))
+            self.truth = min(end, self.truth + _LOOK_S * self._draw.uniform(0.8, 1.0))
             self._surprise()
-            self._look()
+            if seconds > _MOMENT_S:
+                self._look()
 
     def _look(self) -> None:
-        self._read_memory()
         at = self.wall
-        device = gpu(
-            utilisation_ratio=known(self._load, at),
-            power_w=known(20.0 + 75.0 * self._load, at),
-            sm_clock_mhz=known(2280.0, at),
-        )
-        self._tell(events.GpusRead(at=at, report=known(report(device), at)))
+        self._looks += 1
+        if self._looks % 4 == 0:
+            self._read_memory()
+            device = gpu(
+                utilisation_ratio=known(self._load, at),
+                power_w=known(20.0 + 75.0 * self._load, at),
+                sm_clock_mhz=known(2280.0, at),
+            )
+            self._tell(events.GpusRead(at=at, report=known(report(device), at)))
+        if self._metrics.running_requests:
+            tokens = self._metrics.realtime_tokens_total + 1000.0
+            self._metrics = replace(self._metrics, realtime_tokens_total=tokens)
         metrics = known(self._metrics, at)
         probe = EngineProbe(url=URL, reachable=known(True, at), metrics=metrics)
         self._tell(events.EnginesProbed(at=at, engines=(probe,)))

@@ -208,7 +208,7 @@ def _named(name: str, seen: Sightings, *, only_container: bool) -> FoundRun:
     fitting = [
         run
         for run in runs
-        if run.answers_to(name) and (run.container is not None or not only_container)
+        if _answers(run, name) and (run.container is not None or not only_container)
     ]
     if not fitting:
         raise _not_there(name, seen)
@@ -219,6 +219,14 @@ def _named(name: str, seen: Sightings, *, only_container: bool) -> FoundRun:
             f"{name} fits {len(fitting)} runs: {_names(listed(fitting))}", "name one of these"
         )
     return fitting[0]
+
+
+def _answers(run: FoundRun, name: str) -> bool:
+    """Whether a person can mean it: by what it is found by, by its name, by that of its folder."""
+    if run.answers_to(name):
+        return True
+    attachment = attachment_of(run)
+    return name in (attachment.name, run_id(attachment))
 
 
 def _names(runs: Sequence[ListedRun]) -> str:
@@ -273,7 +281,7 @@ def _newest_start(folder: Path) -> Mapping[str, str]:
 
 def _gone(name: str, seen: Sightings) -> Attachment | None:
     """A run of that name that was seen before, where none that is there answers to it."""
-    if any(run.answers_to(name) for run in merged(seen, ended_job=name)):
+    if any(_answers(run, name) for run in merged(seen, ended_job=name)):
         return None
     fitting = [run for run in kept_runs() if run.answers_to(name)]
     exact = [run for run in fitting if run.id == name]

@@ -34,6 +34,7 @@ from tui.checkpoints.ledger import remembered
 from tui.checkpoints.verify import verify
 from tui.demo.checkpoint import iteration_folder, save, save_data_source
 from tui.demo.weights import Model
+from tui.probes.verify import READER
 
 ROUNDS = 3
 TURNS, TURN_S = 60, 1.0
@@ -187,7 +188,7 @@ def beside(folder: Path, runs: int) -> None:
         for _ in range(runs):
             outputs.append(ended.enter_context(tempfile.TemporaryFile("w+")))
             words = [sys.executable, str(STAND_IN), written]
-            stepper = subprocess.Popen(words, stdout=outputs[-1])
+            stepper = subprocess.Popen(words, stdout=outputs[-1], start_new_session=True)
             ended.callback(stepper.wait)
             ended.callback(stepper.kill)
         time.sleep(TURN_S)
@@ -199,13 +200,14 @@ def beside(folder: Path, runs: int) -> None:
 
 
 def turns_of(folder: Path) -> Iterator[tuple[Turn, Turn]]:
-    """The turns of one verify: it reads, then it is stopped."""
+    """The turns of one verify as the screen starts it: it reads, then it is stopped."""
     make_cold(files_of(folder))
-    words = [sys.executable, __file__, "--one", str(folder)]
-    with subprocess.Popen(words, stdout=subprocess.DEVNULL) as reader:
+    words = [*READER, str(folder)]
+    with subprocess.Popen(words, stdout=subprocess.DEVNULL, start_new_session=True) as reader:
         while True:
             reading = rested()
             if reader.poll() is not None:
+                assert reader.returncode == 0
                 return
             reader.send_signal(signal.SIGSTOP)
             yield reading, rested()

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import subprocess
 import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -64,8 +65,7 @@ def test_a_container_that_took_the_name(docker_box: DockerBox, tmp_path: Path) -
                 *docker_box.run_words("-d", "--name=run-a"), "/bin/sleep", "600"
             )
             terminal.type("yes\n")
-            terminal.shows("container run-a was gone already")
-            terminal.shows("container run-a is running: it keeps its name")
+            terminal.shows("was gone already", "container run-a is running: it keeps its name")
             assert terminal.ends() == ExitCode.ENDED_BADLY
         assert docker_box.docker("ps", "--no-trunc", "--quiet").split() == [stranger]
         docker_box.docker("rm", "--force", "run-a")
@@ -143,12 +143,12 @@ def test_one_acts_and_the_others_say_who_does(docker_box: DockerBox, tmp_path: P
         driver.suspend()
         try:
             words = (sys.executable, "-m", "tui", "save", "--yes")
-            commands = [run.box.start(*words, stderr=-1, text=True) for _ in range(3)]
+            commands = [run.box.start(*words, stderr=subprocess.PIPE, text=True) for _ in range(3)]
             until(lambda: [each.poll() for each in commands].count(None) == 1)
             ended = [each for each in commands if each.poll() is not None]
             assert [each.returncode for each in ended] == [ExitCode.REFUSED] * 2
             for each in ended:
-                told = each.communicate()[1]
+                told = str(each.communicate()[1])
                 assert "Save plain now is under way" in told, told
             first.shows("save plain now: step 1 of 1")
             first.type("k")
@@ -163,6 +163,6 @@ def test_one_acts_and_the_others_say_who_does(docker_box: DockerBox, tmp_path: P
             driver.resume()
         (acting,) = (each for each in commands if each not in ended)
         assert acting.wait(60) == ExitCode.WELL
-        first.shows("is whole: asked")
         first.type("\r")
+        first.shows("is whole: asked")
         assert first.leave() == 0

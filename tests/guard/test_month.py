@@ -10,10 +10,10 @@ from month import Month
 from tui.guard.decision import Move, Policy, State, Terms
 from tui.guard.notice import NewsDesk, Notice
 from tui.guard.policy import decide
-from tui.model.events import ClueKind
 from tui.model.snapshot import Level, RunState, Snapshot
 
-DAYS = 30.0
+SEEDS, DAYS = (7, 8, 9), 10.0
+"""A month in all."""
 TERMS = Terms(policy=Policy.RESUME)
 
 
@@ -35,7 +35,7 @@ class Listener:
         self.states[snapshot.verdict.state] += 1
 
 
-@pytest.mark.parametrize("seed", [7])
+@pytest.mark.parametrize("seed", SEEDS)
 def test_a_healthy_month_raises_no_alarm(seed: int) -> None:
     listener = Listener()
     month = Month(look=listener, seed=seed)
@@ -44,6 +44,6 @@ def test_a_healthy_month_raises_no_alarm(seed: int) -> None:
     assert [f"{each.code}: {each.line}" for each in listener.alarms] == []
     assert dict(listener.moves) == {}
     assert set(listener.states) <= {RunState.STARTING, RunState.RUNNING}
-    assert month.snapshot.story.rollouts_done > 1500
+    assert month.snapshot.story.rollouts_done > 400
     assert set(month.surprises) == {"clock", "zone", "rotation", "silence"}
-    assert not [clue for clue in month.snapshot.story.clues if clue.kind in ClueKind]
+    assert month.snapshot.story.clues == ()

@@ -290,15 +290,15 @@ def test_a_checkpoint_that_holds_nan_is_none() -> None:
     assert "no whole checkpoint that is sound" in decision.line
 
 
-def test_a_person_pauses_it_and_it_proves_the_fault_anew_afterwards() -> None:
+def test_a_person_pauses_it() -> None:
     guarded = Guarded()
     guarded.world.becomes("dead")
     guarded.paused = "paused by tui on tty1"
-    held = guarded.until(Move.HOLD)
+    held = guarded.until(Move.ACT, Move.VERIFY, looks=60)
     guarded.paused = ""
 
-    assert held.line == "paused by tui on tty1"
-    assert [guarded.look().move for _ in range(6)] == [Move.WATCH] * 5 + [Move.ACT]
+    assert (held.move, held.line) == (Move.HOLD, "paused by tui on tty1")
+    assert guarded.look().move is Move.ACT
 
 
 # Actions that are open
@@ -495,9 +495,10 @@ def test_an_alert_that_threatens_the_run_asks_for_a_save_once() -> None:
 
 def test_an_alert_that_comes_again_and_again_asks_within_the_limits() -> None:
     guarded = Guarded(Terms(policy=Policy.SAVE_ON_ALERT))
-    for since in range(1000, 1010):
+    for since in range(1000, 1006):
         guarded.world.alter = alerted("gpu-hot", since)
-        guarded.until(looks=150)
+        guarded.world.now += 300.0
+        guarded.until(looks=15)
 
     assert len(guarded.acts) == 3
 
@@ -685,7 +686,7 @@ class Nothing(Anything):
 
 
 TestAnything = Anything.TestCase
-TestAnything.settings = settings(max_examples=60, stateful_step_count=40, deadline=None)
+TestAnything.settings = settings(max_examples=40, stateful_step_count=30, deadline=None)
 TestNothing = Nothing.TestCase
 TestNothing.settings = settings(max_examples=10, stateful_step_count=20, deadline=None)
 

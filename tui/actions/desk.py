@@ -18,7 +18,6 @@ from tui.runs.guard_card import pause, unpause
 from tui.runs.lock import LockHeldError
 from tui.runs.state_dir import run_folder, runs_folder
 
-
 _SETTLES_S = 5.0
 _LOOK_S = 0.1
 

@@ -7,7 +7,8 @@ by carrying its plan out again.
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -21,7 +22,7 @@ from tui.model.journal import Entry, Mark
 from tui.model.plan import ActionPlan
 from tui.model.plan_document import plan_of
 from tui.runs.journal import Journal
-from tui.runs.lock import locked
+from tui.runs.lock import LockHeldError, locked
 
 Perform = Callable[[Any, Context], Done]
 """Carries one step out. Raises StepFailed."""
@@ -50,7 +51,7 @@ class Executor:
             UsageError: there is no such plan, it has ended, or is too old to begin.
             OSError: plan or journal cannot be used.
         """
-        with locked(self.folder, action):
+        with self._locked(action):
             plan = read_plan(self.folder, action)
             record = self._record(action)
             if record is None and self.clock() - plan.made_at > plan.valid_s:
@@ -69,6 +70,15 @@ class Executor:
             ended = self._record(action)
             assert ended is not None
             return ended
+
+    @contextmanager
+    def _locked(self, action: str) -> Iterator[None]:
+        try:
+            with locked(self.folder, action):
+                yield
+        except LockHeldError as held:
+            record = self._record(held.holder)
+            raise LockHeldError(record.title if record is not None else held.holder) from None
 
     def _steps(self, plan: ActionPlan, record: ActionRecord | None) -> None:
         done = record.done if record is not None else ()

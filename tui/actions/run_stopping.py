@@ -67,6 +67,7 @@ def _has_ended(job: JobTarget, at: float) -> bool:
 def _container_stopped(
     container: ContainerTarget, target: RunTarget, grace_s: float, context: Context
 ) -> list[str]:
+    was_there = containers.is_running(container)
     driver = target.driver
     if driver is not None and asked_to_end(driver, container):
         context.note(f"asked the driver, process {driver.pid}, to end (SIGTERM)")
@@ -85,7 +86,7 @@ def _container_stopped(
             "look again, and make a new plan",
         )
     _client_ended(target.client, context)
-    return [f"container {container.name} ended"]
+    return [f"container {container.name} {'ended' if was_there else 'was gone already'}"]
 
 
 def _client_ended(client: ProcessTarget | None, context: Context) -> None:

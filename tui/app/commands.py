@@ -13,6 +13,25 @@ from tui.view.layout import Pane
 _PANE_TITLES = ("the GPU", "the steps", "the engines", "the checkpoints", "the alerts", "the log")
 
 COMMANDS = (
+    Command(
+        name="help",
+        keys=("?",),
+        label="help",
+        sentence="Show what every key does.",
+        action="app.help",
+        where=Where.ANYWHERE,
+        footer_rank=1,
+    ),
+    Command(
+        name="quit",
+        keys=("q",),
+        fixed_keys=("ctrl+c",),
+        label="quit",
+        sentence="Leave at once. The run goes on.",
+        action="app.leave",
+        where=Where.ANYWHERE,
+        footer_rank=2,
+    ),
     *ACTS,
     *(
         Command(
@@ -204,25 +223,6 @@ COMMANDS = (
         sentence="Return to the shell; `fg` comes back.",
         action="app.suspend_process",
         where=Where.ANYWHERE,
-    ),
-    Command(
-        name="help",
-        keys=("?",),
-        label="help",
-        sentence="Show what every key does.",
-        action="app.help",
-        where=Where.ANYWHERE,
-        footer_rank=1,
-    ),
-    Command(
-        name="quit",
-        keys=("q",),
-        fixed_keys=("ctrl+c",),
-        label="quit",
-        sentence="Leave at once. The run goes on.",
-        action="app.leave",
-        where=Where.ANYWHERE,
-        footer_rank=2,
     ),
 )
 

@@ -35,9 +35,9 @@ def guard(arguments: Arguments) -> int:
     if arguments.uninstall:
         return _uninstall(arguments, config)
     if arguments.backtest is not None:
-        from tui.cli.backtesting import backtest
+        from tui.cli.backtesting import replayed
 
-        return backtest(arguments, config, _terms(arguments, config))
+        return replayed(arguments, config)
     channels = _channels(arguments, config)
     if arguments.test_notify:
         return _test(channels, arguments.run or "milepost")

@@ -64,7 +64,7 @@ def decide(state: State, snapshot: Snapshot, terms: Terms, paused: str = "") -> 
         state = replace(state, seen_alive=True)
     decided = _left_open(state, snapshot) or _POLICIES[terms.policy](state, snapshot, terms)
     if paused and decided[1].move in (Move.ACT, Move.FINISH, Move.VERIFY):
-        return calm(state, held("paused", paused))
+        return state, held("paused", paused)
     return decided
 
 

@@ -5,10 +5,9 @@ from __future__ import annotations
 from collections.abc import Callable
 
 from tui.model.judge.standing import Standing
-from tui.model.progress import RolloutSpan, Story
+from tui.model.progress import RolloutSpan
 from tui.model.series import quantile
 from tui.model.snapshot import Forecast, Snapshot
-from tui.model.story.metrics import save_is_due
 
 
 def forecast_of(snapshot: Snapshot, standing: Standing) -> Forecast | None:
@@ -18,9 +17,10 @@ def forecast_of(snapshot: Snapshot, standing: Standing) -> Forecast | None:
         return None
     plain, plain_basis = _usual(story.spans)
     remaining = max(0, total - 1 - story.training_rollout)
-    saves = sum(save_is_due(story, rollout) for rollout in _coming(story, total))
-    evals = sum(_eval_is_due(story, rollout) for rollout in _coming(story, total))
+    launch, done = story.launch, story.training_rollout
+    saves = _coming(launch.save_interval, done, total) if launch.save is not None else 0
     extra = saves * _extra(story.spans, plain, lambda span: span.saved)
+    evals = _coming(launch.eval_interval, done, total)
     extra += evals * _extra(story.spans, plain, lambda span: span.evaluated)
     done_s = snapshot.now - story.trained_at if story.trained_at is not None else 0.0
     seconds = max(0.0, remaining * plain + extra - min(done_s, plain))
@@ -29,15 +29,12 @@ def forecast_of(snapshot: Snapshot, standing: Standing) -> Forecast | None:
     )
 
 
-def _coming(story: Story, total: int) -> range:
-    """Rollouts whose save and evaluation still lie ahead."""
-    done = story.training_rollout if story.training_rollout is not None else -1
-    return range(done, total - 1)
+def _coming(interval: int | None, done: int, total: int) -> int:
+    """How many still lie ahead of those that follow each so many rollouts.
 
-
-def _eval_is_due(story: Story, rollout: int) -> bool:
-    interval = story.launch.eval_interval
-    return interval is not None and (rollout + 1) % interval == 0
+    What follows the rollout trained last may be under way; what follows the last one is no wait.
+    """
+    return (total - 1) // interval - done // interval if interval and done < total else 0
 
 
 def _usual(spans: tuple[RolloutSpan, ...]) -> tuple[float, str]:

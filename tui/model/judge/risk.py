@@ -25,7 +25,7 @@ def risk_of(snapshot: Snapshot, standing: Standing) -> WorkAtRisk | None:
         return None
     whole = newest_whole(snapshot)
     if whole is not None:
-        return _risk(snapshot, whole.taken_at, whole.resumes_at, whole.iteration)
+        return _risk(snapshot, _taken_at(snapshot, whole), whole.resumes_at, whole.iteration)
     if isinstance(snapshot.checkpoints, Known):
         return _risk(snapshot, story.started_at, story.first_rollout or 0, None)
     saved = [save for save in story.saves if save.saved_at is not None]
@@ -34,6 +34,14 @@ def risk_of(snapshot: Snapshot, standing: Standing) -> WorkAtRisk | None:
         resumes = first_rollout_of(last.iteration, is_megatron=story.backend == "megatron")
         return _risk(snapshot, last.saved_at, resumes, last.iteration)
     return _risk(snapshot, story.started_at, story.first_rollout or 0, None)
+
+
+def _taken_at(snapshot: Snapshot, checkpoint: Checkpoint) -> float:
+    """By the log where that told of the save: a file's date stays when the clock is set."""
+    said = (
+        each.saved_at for each in snapshot.story.saves if each.iteration == checkpoint.iteration
+    )
+    return next((at for at in said if at is not None), checkpoint.taken_at)
 
 
 def _risk(

@@ -156,7 +156,7 @@ def _trained(story: Story, event: MetricsLogged) -> Story:
 def save_is_due(story: Story, rollout: int) -> bool:
     """Miles saves after this rollout. Source: Miles' should_run_periodic_action."""
     launch = story.launch
-    if launch.save_interval is None or launch.save is None:
+    if not launch.save_interval or launch.save is None:
         return False
     is_last = launch.num_rollout is not None and rollout == launch.num_rollout - 1
     return is_last or (rollout + 1) % launch.save_interval == 0
