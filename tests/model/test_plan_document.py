@@ -67,7 +67,7 @@ def test_what_may_be_shown_of_a_plan_has_no_recipe_in_it() -> None:
     )
 )
 def test_what_is_no_plan_is_refused(text: str) -> None:
-    with pytest.raises(ValueError):  # noqa: PT011 - whatever it says
+    with pytest.raises(ValueError):
         plan_of(text)
 
 

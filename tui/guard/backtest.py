@@ -56,8 +56,20 @@ class Backtest:
     alarms: tuple[Alarm, ...]
 
 
-def backtest(logs: Sequence[Path], limits: Limits, report: Report = lambda _: None) -> Backtest:
+def backtest(
+    logs: Sequence[Path],
+    limits: Limits,
+    report: Report = lambda _: None,
+    *,
+    most_bytes: int = _ALL_BYTES,
+) -> Backtest:
     """Replay these logs, each on its own.
+
+    Args:
+        logs: the files.
+        limits: the judge's.
+        report: told the share that is done, from 0.0 to 1.0.
+        most_bytes: of a longer log only so much of its end counts.
 
     Raises:
         NothingFoundError: one cannot be read.
