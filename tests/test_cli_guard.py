@@ -331,6 +331,7 @@ class TestInstall:
         (unit,) = units_folder().iterdir()
         assert f"systemctl --user enable --now {unit.name}" in told
         assert "loginctl enable-linger" in told
+        assert "before it acts, looking back: " in told
         assert "tmux new-session -d" in told
         (command,) = re.findall(r"^ExecStart=(.*)$", unit.read_text(), re.MULTILINE)
         name = command.split()[5]

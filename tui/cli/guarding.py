@@ -6,6 +6,7 @@ import sys
 import time
 from typing import TYPE_CHECKING
 
+from tui.cli.backtesting import look_back
 from tui.cli.chosen import chosen_run
 from tui.config import Config, load_config
 from tui.errors import ExitCode, UsageError
@@ -35,15 +36,15 @@ def guard(arguments: Arguments) -> int:
     if arguments.uninstall:
         return _uninstall(arguments, config)
     if arguments.backtest is not None:
-        from tui.cli.backtesting import replayed
+        from tui.cli.backtesting import replay
 
-        return replayed(arguments, config)
+        return replay(arguments, config)
     channels = _channels(arguments, config)
     if arguments.test_notify:
         return _test(channels, arguments.run or "milepost")
     terms = _terms(arguments, config)
     if arguments.install:
-        return _install(arguments, config)
+        return _install(arguments, config, terms)
     from tui.cli.on_guard import watch
 
     return watch(arguments, config, terms, channels)
@@ -109,8 +110,10 @@ def _pause(arguments: Arguments, config: Config) -> int:
     return int(ExitCode.WELL)
 
 
-def _install(arguments: Arguments, config: Config) -> int:
+def _install(arguments: Arguments, config: Config, terms: Terms) -> int:
     attachment = _settled(arguments, config)
+    if terms.policy is not Policy.NONE:
+        look_back(attachment, config)
     keep(attachment)  # so that it is known by its id when nothing of it runs
     service = Service(run=run_id(attachment), options=_options(arguments))
     verb = "wrote" if service.install() else "is there already:"

@@ -16,10 +16,10 @@ from typing import TYPE_CHECKING
 from tui.actions.desk import Desk
 from tui.actions.launch import RefusedError
 from tui.attach import Target, found, has_target
+from tui.cli.backtesting import look_back
 from tui.cli.chosen import target_of
 from tui.config import Config
-from tui.errors import MilepostError, UsageError
-from tui.guard.backtest import backtest, headline
+from tui.errors import UsageError
 from tui.guard.channels import Channel
 from tui.guard.decision import Policy, Terms
 from tui.guard.export import Exporter, listen_address
@@ -42,7 +42,6 @@ if TYPE_CHECKING:
 
 _SIGNALS = (signal.SIGTERM, signal.SIGINT, signal.SIGHUP)
 _SIGNALLED = 128
-_LOOKED_BACK_BYTES = 16 << 20
 _LOG = logging.getLogger("milepost")
 
 
@@ -70,8 +69,8 @@ def watch(arguments: Arguments, config: Config, terms: Terms, channels: tuple[Ch
         notifier.start()
         stack.callback(notifier.close)
         _greet(attachment, terms, channels, dry_run=dry_run)
-        if terms.policy is not Policy.NONE:
-            _look_back(attachment, config)
+        if terms.policy is not Policy.NONE and sys.stdout.isatty():
+            look_back(attachment, config)
         try:
             code = run_guard(
                 monitor,
@@ -167,17 +166,6 @@ def _greet(
     paused = paused_by(run_folder(attachment)) if has_target(attachment) else ""
     if paused:
         _say(f"paused by {paused}: it does not act until `milepost guard --unpause`")
-
-
-def _look_back(attachment: Attachment, config: Config) -> None:
-    """What the alarms that it acts on would have been in this run's own past."""
-    if attachment.log is None:
-        return
-    with suppress(MilepostError, OSError):
-        result = backtest(
-            [Path(attachment.log.value)], config.limits, most_bytes=_LOOKED_BACK_BYTES
-        )
-        _say(f"before it acts, looking back: {headline(result)}")
 
 
 def _somebody_reads() -> bool:
