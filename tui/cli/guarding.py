@@ -36,9 +36,9 @@ def guard(arguments: Arguments) -> int:
     if arguments.uninstall:
         return _uninstall(arguments, config)
     if arguments.backtest is not None:
-        from tui.cli.backtesting import replay
+        from tui.cli.backtesting import replayed
 
-        return replay(arguments, config)
+        return replayed(arguments, config)
     channels = _channels(arguments, config)
     if arguments.test_notify:
         return _test(channels, arguments.run or "milepost")
