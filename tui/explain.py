@@ -9,7 +9,6 @@ from pathlib import Path
 
 from tui.errors import NothingFoundError, UsageError
 from tui.miles.loglines import LogParser
-from tui.miles.records import record_of
 from tui.miles.stamps import LogClock, seconds_of
 from tui.model.checkpoint import CheckpointTree
 from tui.model.events import CheckpointsScanned, LinesRead, LogRead, TimePassed
@@ -19,8 +18,8 @@ from tui.model.reading import mapped
 from tui.model.reduce import reduce
 from tui.model.snapshot import Snapshot
 from tui.probes.checkpoints import CheckpointsProbe
-from tui.probes.log_bytes import BLOCK_BYTES, FileFollower, decode
-from tui.probes.log_tail import folded
+from tui.probes.log_bytes import FileFollower, decode
+from tui.probes.log_tail import first_stamp, folded
 
 TICK_S = 30.0
 """Judged at least this often in the log's own time, so that an alert that came and went is seen."""
@@ -57,7 +56,7 @@ def explained(
     follower = FileFollower(log)
     start, size = follower.open_at_end(_TAIL_BYTES)
     parser = LogParser(LogClock(live=False))
-    parser.clock.begin(_first_stamp(follower, size))
+    parser.clock.begin(first_stamp(follower, size))
     snapshot = _attached(log, checkpoints)
     for story, reached in folded(follower.history(start), parser, snapshot.story):
         snapshot = replace(snapshot, story=story)
@@ -104,16 +103,6 @@ def _attached(log: Path, checkpoints: Path | None) -> Snapshot:
             else None,
         ),
     )
-
-
-def _first_stamp(follower: FileFollower, size: int) -> float:
-    """What stands before the first stamp happened then, as far as anyone can tell."""
-    for block in follower.history(min(size, BLOCK_BYTES)):
-        for line in block.content.split(b"\n"):
-            stamp = record_of(decode(line)).stamp
-            if stamp is not None:
-                return stamp
-    return 0.0
 
 
 def _with_tail(

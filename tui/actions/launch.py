@@ -75,7 +75,7 @@ def carry_on(folder: Path, action: str, *, read_only: bool) -> None:
     process.wait()
     if line != STARTED:
         raise RefusedError(
-            line.removeprefix(REFUSED) or f"no word of the action's process in {_BEGIN_S:.0f} s",
+            line.removeprefix(REFUSED) or "the action's process ended, or hangs, without a word",
             "" if line else "`milepost actions` tells whether it began",
         )
 

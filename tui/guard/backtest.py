@@ -20,8 +20,11 @@ from tui.model.reading import known
 from tui.model.reduce import reduce
 from tui.model.snapshot import Alert, Level, Limits, Snapshot
 from tui.probes.log_bytes import FileFollower, decode
+from tui.probes.log_tail import first_stamp
 
 _TICK_S = 10.0
+_COARSER = 0.05
+"""Of a silence so far: the longer it is, the less a look more can tell."""
 _FLICKER_S = 10.0
 _ALL_BYTES = 1 << 62
 _ENDS = "run-"
@@ -122,8 +125,9 @@ class _Replay:
     def run(self) -> Iterator[float]:
         """Replay it; the shares that are done."""
         follower = FileFollower(self.log)
-        follower.open_at_end(self.most_bytes)
+        _, size = follower.open_at_end(self.most_bytes)
         parser = LogParser(LogClock(live=False))
+        parser.clock.begin(first_stamp(follower, size))
         while True:
             read = follower.read()
             if read.fault is not None:
@@ -147,8 +151,12 @@ class _Replay:
         """Let the time pass up to there, and look now and then."""
         if self._first_at is None:
             self._first_at = self._ticked_at = at
-        while at - self._ticked_at >= _TICK_S:
-            self._ticked_at += _TICK_S
+        silent_since = self._ticked_at
+        while True:
+            step_s = max(_TICK_S, (self._ticked_at - silent_since) * _COARSER)
+            if at - self._ticked_at < step_s:
+                return
+            self._ticked_at += step_s
             self._tick(self._ticked_at)
 
     def _tick(self, at: float) -> None:

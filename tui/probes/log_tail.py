@@ -31,7 +31,7 @@ from tui.model.events import (
 from tui.model.progress import LogLine, Story
 from tui.model.snapshot import Snapshot
 from tui.model.story import told
-from tui.probes.log_bytes import Block, Break, FileFollower, FileRead, Line, decode
+from tui.probes.log_bytes import BLOCK_BYTES, Block, Break, FileFollower, FileRead, Line, decode
 
 WINDOW_BYTES = 1 << 20
 CHUNK_BYTES = 1 << 20
@@ -196,6 +196,16 @@ def _stamped(lines: Iterable[Line]) -> Iterator[tuple[str, float]]:
         record = record_of(decode(line.content))
         if record.stamp is not None:
             yield record.form.value, record.stamp
+
+
+def first_stamp(follower: FileFollower, size: int) -> float:
+    """What stands before the first stamp happened then, as far as anyone can tell."""
+    for block in follower.history(min(size, BLOCK_BYTES)):
+        for line in block.content.split(b"\n"):
+            stamp = record_of(decode(line)).stamp
+            if stamp is not None:
+                return stamp
+    return 0.0
 
 
 def folded(blocks: Iterable[Block], parser: LogParser, story: Story) -> Iterable[tuple[Story, int]]:
