@@ -75,23 +75,30 @@ def run_guard(
         news.set()
 
     monitor.start(publish)
-    empty = 0
     try:
-        while not stop.is_set() and not guard.is_over:
-            if not news.wait(_LOOK_S):
-                empty += 1
-                if empty >= _STANDS_STILL:
-                    guard.say_that_it_is_blind()
-                    return int(ExitCode.ERROR)
-                continue
-            empty = 0
-            news.clear()
-            if newest:
-                guard.look(newest.popleft())
+        return int(_looking(guard, newest, news, stop))
     finally:
         guard.end()
         monitor.stop()
-    return int(ExitCode.WELL)
+
+
+def _looking(
+    guard: Guard, newest: deque[Snapshot], news: threading.Event, stop: threading.Event
+) -> ExitCode:
+    """Look at what is published until there is no more to look for."""
+    empty = 0
+    while not stop.is_set() and not guard.is_over:
+        if not news.wait(_LOOK_S):
+            empty += 1
+            if empty >= _STANDS_STILL:
+                guard.say_that_it_is_blind()
+                return ExitCode.ERROR
+            continue
+        empty = 0
+        news.clear()
+        if newest:
+            guard.look(newest.popleft())
+    return ExitCode.WELL
 
 
 class Guard:
