@@ -90,14 +90,14 @@ def main(rounds: int) -> None:
             tool.append(spent)
             parts.append(told)
             print(f"by hand {hand[-1]:5.2f} s   milepost {tool[-1]:5.2f} s", flush=True)
-    told = "  ".join(
+    shares = "  ".join(
         f"{name} {statistics.median(each[name] for each in parts):.2f}" for name in parts[0]
     )
     added = statistics.median(tool) - statistics.median(hand)
     print(
         f"medians: by hand {statistics.median(hand):.2f} s, milepost {statistics.median(tool):.2f} s"
     )
-    print(f"added: {added:.2f} s   of it, in seconds: {told}")
+    print(f"added: {added:.2f} s   of it, in seconds: {shares}")
 
 
 if __name__ == "__main__":
