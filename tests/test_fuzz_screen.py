@@ -128,7 +128,7 @@ def visit_everything(terminal: Terminal) -> None:
         terminal.shows("filter: ")
         terminal.type("\x1b")
         terminal.until(lambda told: "text to look for" not in told and "filter: " not in told)
-    terminal.type("p")
+    terminal.type(":")
     terminal.shows("🔎")
     terminal.type(f"\x1b[200~{NAME}[/]\x1b[201~")
     terminal.shows("No matches found")

@@ -15,10 +15,10 @@ REFUSED = {
     ),
     "a command like none": ({"xyzzy": "w"}, "keys.xyzzy: there is no such command"),
     "a key of another": ({"zoom": "f"}, "keys.follow: f is the key of zoom already"),
-    "a fixed key of another": ({"zoom": "ctrl+c"}, "keys.quit: ctrl+c is the key of zoom already"),
+    "a fixed key of another": ({"zoom": "ctrl+c"}, "keys.zoom: ctrl+c is the key of quit already"),
     "the same key under its other name": (
         {"zoom": "question_mark"},
-        "keys.help: ? is the key of zoom already",
+        "keys.zoom: ? is the key of help already",
     ),
     "no such key": ({"zoom": "bigred"}, "keys.zoom: there is no key 'bigred'"),
     "no such modifier": ({"zoom": "hyper+z"}, "keys.zoom: there is no key 'hyper+z'"),

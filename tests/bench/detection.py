@@ -23,7 +23,7 @@ import time
 from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
-from dataclasses import asdict, dataclass, field
+from dataclasses import asdict, dataclass, field, replace
 from pathlib import Path
 
 import psutil
@@ -38,6 +38,7 @@ from tui.guard.loop import run_guard
 from tui.guard.notice import Notice
 from tui.guard.presence import Presence
 from tui.model.memory import GIB
+from tui.model.plan import ActionPlan, Ask, Refusal, StartRun, Step
 from tui.model.snapshot import Snapshot
 from tui.monitor import Monitor
 from tui.watch import monitor_of
@@ -170,6 +171,24 @@ class Watcher:
     def export(self, snapshot: Snapshot) -> None: ...
 
 
+class Mended(Desk):
+    """Starts the run again without its fault, which would strike in the same rollout."""
+
+    def plan(self, ask: Ask) -> ActionPlan | Refusal:
+        plan = super().plan(ask)
+        if isinstance(plan, Refusal):
+            return plan
+        return replace(plan, steps=tuple(map(_mended, plan.steps)))
+
+
+def _mended(step: Step) -> Step:
+    if not isinstance(step, StartRun) or "--fault" not in step.recipe.argv:
+        return step
+    at = step.recipe.argv.index("--fault")
+    argv = (*step.recipe.argv[:at], *step.recipe.argv[at + 2 :])
+    return replace(step, recipe=replace(step.recipe, argv=argv))
+
+
 def trial(name: str, speed: float, folder: Path, rollout: int) -> Trial:
     """Run it, in this process."""
     fault, watcher, stop = FAULTS[name], Watcher(), threading.Event()
@@ -181,7 +200,7 @@ def trial(name: str, speed: float, folder: Path, rollout: int) -> Trial:
     monitor = monitor_of(demo_attachment(run), config, at=time.time(), demo_folder=run.directory)
     guard = threading.Thread(
         target=lambda: run_guard(
-            monitor, Terms(policy=fault.policy), desk=Desk(lambda: monitor.latest, read_only=False),
+            monitor, Terms(policy=fault.policy), desk=Mended(lambda: monitor.latest, read_only=False),
             teller=watcher, keeper=watcher, shower=watcher,
             presence=Presence(fault.policy.value, time.time(), lambda: ()), stop=stop,
         )

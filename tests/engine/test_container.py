@@ -75,6 +75,31 @@ def test_one_that_is_kept(docker_box: DockerBox) -> None:
 
 
 @pytest.mark.parametrize("options", [("--rm",), ()])
+@pytest.mark.parametrize("verb", ["stop", "kill", ""])
+def test_one_that_somebody_ends_is_told_from_one_that_ends(
+    docker_box: DockerBox, tmp_path: Path, options: tuple[str, ...], verb: str
+) -> None:
+    """A shell as first process does not heed SIGTERM: stopped or killed, its exit code is 137."""
+    os.mkfifo(tmp_path / "go")
+    start(
+        docker_box, "--name=run-a", f"--volume={tmp_path}:/ckpt", *options,
+        command="read line < /ckpt/go; kill -9 $$; exit 137",
+    )  # fmt: skip
+    probe = ContainerProbe()
+    look_until(probe, "run-a", lambda seen: seen.status == "running")
+    if verb:
+        timeout = ("--time=1",) if verb == "stop" else ()
+        docker_box.docker(verb, *timeout, "run-a")
+    else:
+        release(tmp_path / "go")
+    ended = look_until(probe, "run-a", lambda seen: seen.status in ("exited", "gone"))
+    probe.close()
+
+    assert ended.exit_code == 137
+    assert ended.told_to_end is bool(verb)
+
+
+@pytest.mark.parametrize("options", [("--rm",), ()])
 def test_one_that_the_kernel_kills_for_memory(
     docker_box: DockerBox, tmp_path: Path, options: tuple[str, ...]
 ) -> None:

@@ -30,6 +30,8 @@ def test_docker_run_d(docker_box: DockerBox, tmp_path: Path) -> None:
         assert old.startswith("run-a-until-")
         assert run.containers == {"run-a": "running", old: "exited"}
         assert "perf 3:" in docker_box.docker("logs", old)
+        given = docker_box.docker("inspect", "--format={{.Config.Env}}", "run-a")
+        assert "MILES_SCRIPT_EXTRA_ARGS=--save /ckpt/run-a --load /ckpt/run-a --save-tri" in given
         run.kill()
         assert run.containers["run-a"] == "exited"
         docker_box.docker("rm", "run-a", old)

@@ -81,7 +81,7 @@ def test_nohup(docker_box: DockerBox, tmp_path: Path) -> None:
         stop(terminal, "plain")
         roll_back_by_one(terminal)
         ask(terminal, "u", "Undo the last roll back of plain", "undo")
-        terminal.shows("moved back")
+        terminal.shows("undo the last roll back: ")
         assert run.drivers() == []
         assert terminal.leave() == 0
 

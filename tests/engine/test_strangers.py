@@ -42,7 +42,7 @@ sys.exit("the pid is taken")
 @contextmanager
 def asked(run: Place, *argv: str) -> Iterator[Terminal]:
     """A command that waits for its plan to be confirmed."""
-    words = run.box.words(sys.executable, "-m", "tui", *argv)
+    words = run.box.words(sys.executable, "-m", "tui", *argv, *run.named)
     with Terminal(words, DOCKER_HOST=run.box.docker_host) as terminal:
         terminal.shows("Type ")
         yield terminal

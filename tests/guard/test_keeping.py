@@ -48,11 +48,11 @@ def test_samples_and_log_move_with_the_run(keeper: RunKeeper) -> None:
     before, after = run_folder(BY_LOG.attachment), run_folder(BY_SAVE.attachment)
     assert before != after
     keeper.record(BY_LOG)
-    MILEPOST.info("first")
     wait_until(lambda: past_of(before))
+    MILEPOST.info("first")
     keeper.record(BY_SAVE)
-    MILEPOST.info("second")
     wait_until(lambda: past_of(after))
+    MILEPOST.info("second")
 
     assert "first" in (before / LOG).read_text()
     assert "second" not in (before / LOG).read_text()

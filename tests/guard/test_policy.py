@@ -7,7 +7,7 @@ from dataclasses import replace
 from typing import Any
 
 import pytest
-from fake_box import processes
+from fake_box import container, processes
 from fake_run import alert, checkpoint, record, tree
 from guarded import World
 from hypothesis import settings
@@ -158,6 +158,16 @@ def test_what_was_meant_to_end_is_left_alone(fate: str, words: str) -> None:
 
     assert decision.move is (Move.HOLD if words else Move.WATCH)
     assert words in decision.line
+
+
+def test_a_container_that_somebody_stopped_is_left_alone() -> None:
+    """`docker stop` kills what does not end in time: its exit code tells nothing."""
+    guarded = Guarded()
+    guarded.world.becomes("dead")
+    stopped = container(status="exited", exit_code=137, told_to_end=True)
+    guarded.world.alter = lambda seen: replace(seen, container=known(stopped, seen.now))
+
+    assert guarded.settled().line == "somebody stopped container miles-run-a"
 
 
 @pytest.mark.parametrize("kind", [ActionKind.STOP, ActionKind.ROLLBACK, ActionKind.UNDO])

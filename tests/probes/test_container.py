@@ -32,6 +32,13 @@ class FakeDocker(DockerEngine):
         self.ends_asked = 0
         self.oom_since: list[float] = []
         self.oom = False
+        self.told_to_end = False
+        self.who_asked = 0
+
+    def was_told_to_end(self, container_id: str, since: float, until: float) -> bool:
+        assert container_id == "ab12"
+        self.who_asked += 1
+        return self.told_to_end
 
     def inspect(self, name: str, at: float) -> Reading[Container]:
         return self.answer if isinstance(self.answer, Unknown) else known(self.answer, at)
@@ -112,6 +119,19 @@ def test_a_process_killed_in_it_is_a_flag_for_good(docker: FakeDocker) -> None:
     docker.oom = False
     assert look(probe, NOW + 4) == Known(value=flagged, at=NOW + 4)
     assert docker.oom_since == [NOW - 62.0, NOW - 2.0]
+
+
+@pytest.mark.parametrize("status", ["exited", GONE])
+@pytest.mark.parametrize("told", [True, False])
+def test_who_ended_it_is_asked_once_and_kept(docker: FakeDocker, status: str, told: bool) -> None:
+    probe = ContainerProbe(docker)
+    look(probe, NOW)
+    docker.told_to_end = told
+    docker.answer = NOT_THERE if status == GONE else replace(RUNNING, status=status, exit_code=137)
+    readings = [look(probe, NOW + 2 * look_number) for look_number in (1, 2, 3)]
+
+    assert [isinstance(each, Known) and each.value.told_to_end for each in readings] == [told] * 3
+    assert docker.who_asked == 1
 
 
 def test_one_that_never_was_there_is_missing(docker: FakeDocker) -> None:

@@ -19,7 +19,7 @@ from tui.model.launch import Container
 from tui.model.reading import Absence, Known, Unknown
 from tui.runs import docker
 from tui.runs.docker import DockerEngine
-from tui.runs.docker_answers import LastExit, found_container, last_exit
+from tui.runs.docker_answers import LastExit, found_container, last_exit, was_told_to_end
 
 NOW = 1_795_956_000.0
 ID = "ab12" * 16
@@ -192,7 +192,7 @@ def test_no_engine_names_the_remedy(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def test_no_permission_names_the_remedy(monkeypatch: pytest.MonkeyPatch) -> None:
-    def locked() -> None:
+    def locked(_: object) -> None:
         raise PermissionError(13, "Permission denied")
 
     monkeypatch.setattr(docker, "_knock", locked)
@@ -286,6 +286,26 @@ def test_how_a_removed_container_ended(fake: FakeEngine, engine: DockerEngine) -
 @pytest.mark.parametrize("events", ["", "[]", "3", event("oom"), event("die"), '{"Action": "die"}'])
 def test_an_end_nobody_remembers(events: str) -> None:
     assert last_exit(events) is None
+
+
+def killed(signal: object) -> str:
+    return json.dumps({"Action": "kill", "Actor": {"Attributes": {"signal": signal}}})
+
+
+@pytest.mark.parametrize(
+    ("events", "told"),
+    [
+        (killed("15"), True),
+        (f"{killed('1')}\n{killed('9')}", True),
+        (killed("1"), False),
+        (killed(15), False),
+        (killed({}), False),
+        ('{"Action": "kill"}\n3\n[]\nnot JSON', False),
+        ("", False),
+    ],
+)
+def test_who_told_a_container_to_end(events: str, told: bool) -> None:
+    assert was_told_to_end(events) is told
 
 
 def frame(stream: int, payload: bytes) -> bytes:

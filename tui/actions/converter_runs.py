@@ -7,7 +7,7 @@ Begun again, the one that was begun before goes on, and there is no second.
 
 from __future__ import annotations
 
-import subprocess
+import os
 from collections.abc import Sequence
 from contextlib import suppress
 from pathlib import Path
@@ -16,6 +16,7 @@ from tui.actions import containers
 from tui.actions.context import Context
 from tui.actions.errors import StepFailed
 from tui.actions.signals import is_alive, target_of
+from tui.actions.spawning import Command, NotBegunError, gate
 from tui.actions.stopping import Patience, stop_tree
 from tui.model.plan import ConvertCheckpoint, Fresh
 from tui.model.reading import Unknown
@@ -84,17 +85,18 @@ def tidy(step: ConvertCheckpoint) -> None:
 
 def _begin_here(step: ConvertCheckpoint, argv: Sequence[str], context: Context) -> None:
     context.note("converting on this host")
+    command = Command(
+        argv=tuple(argv),
+        environment=tuple(os.environ.items()),
+        cwd=step.cwd,
+        log=step.log,
+    )
     try:
-        subprocess.Popen(  # noqa: S603 - the converter of the plan
-            argv,
-            stdin=subprocess.DEVNULL,
-            stdout=subprocess.DEVNULL,
-            stderr=subprocess.DEVNULL,
-            cwd=step.cwd or "/",
-            start_new_session=True,
-        )
-    except OSError as error:
-        raise StepFailed(f"the converter does not start: {error}") from error
+        with gate(context.folder, f"{context.plan.id}/{context.step}") as opened:
+            if opened.begun is None:
+                opened.start(command, again=context.again)
+    except NotBegunError as fault:
+        raise StepFailed(f"the converter does not start: {fault}") from fault
 
 
 def _begin_exec(container_id: str, argv: Sequence[str], context: Context) -> None:

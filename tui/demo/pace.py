@@ -38,7 +38,8 @@ class Pace:
         deadline = time.monotonic() + real_s
         while True:
             taken = signal.sigtimedwait(STOP_SIGNALS, max(0.0, deadline - time.monotonic()))
-            if taken is not None:
+            # After a stop and SIGCONT, a wait whose time is over returns what is no signal at all.
+            if taken is not None and taken.si_signo in STOP_SIGNALS:
                 raise StopRequested(taken.si_signo)
             if time.monotonic() >= deadline:
                 return

@@ -46,6 +46,7 @@ class Decision:
     evidence: tuple[str, ...] = ()
     ask: Ask | None = None
     deed: Deed | None = None
+    """What is to be done; of an action to be finished, the deed that it is."""
     action: str = ""
     """The one to be finished."""
     path: str = ""

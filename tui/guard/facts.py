@@ -136,6 +136,8 @@ def nobody_stopped_it(snapshot: Snapshot) -> Fact:
         container = snapshot.container.value
         if container.exit_code in _ASKED_TO_END:
             return no(f"it was asked to end: exit code {container.exit_code}")
+        if container.told_to_end:
+            return no(f"somebody stopped container {container.name}")
     if any(_INTERRUPTED in clue.line for clue in snapshot.story.clues):
         return no("it was interrupted from its keyboard")
     return yes("nobody stopped it")

@@ -78,7 +78,10 @@ class Hands:
         if not refusal and not self._dry_run:
             refusal = write_down(plan) or self._desk.launch(plan)
         return Result(
-            decision=decision, action="" if refusal else plan.id, refusal=refusal, plan=plan
+            decision=decision,
+            action="" if refusal or self._dry_run else plan.id,
+            refusal=refusal,
+            plan=plan,
         )
 
 

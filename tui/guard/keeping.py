@@ -6,6 +6,7 @@ The folder is another once it is known where the run saves: both move there.
 from __future__ import annotations
 
 import logging
+import threading
 from contextlib import suppress
 from logging.handlers import RotatingFileHandler
 from pathlib import Path
@@ -16,12 +17,17 @@ from tui.model.snapshot import Snapshot
 from tui.runs.state_dir import made, run_folder
 
 LOG = "guard.log"
+_CLOSE_S = 1.0
 _LOG_BYTES, _OLD_LOGS = 1 << 20, 1
 _MILEPOST = logging.getLogger("milepost")
 
 
 class RunKeeper:
-    """Keeps what is published, in the folder of the run that it is about."""
+    """Keeps what is published, in the folder of the run that it is about.
+
+    On a thread of its own: which folder that is, is asked of the disk the run saves to, which may
+    hang.
+    """
 
     def __init__(self, *, with_log: bool = True) -> None:
         """`with_log`: what milepost says of itself is kept too."""
@@ -29,20 +35,45 @@ class RunKeeper:
         self._folder: Path | None = None
         self._recorder: Recorder | None = None
         self._log: _Log | None = None
+        self._newest: Snapshot | None = None
+        self._news = threading.Event()
+        self._closing = False
+        self._thread: threading.Thread | None = None
 
     def record(self, snapshot: Snapshot) -> None:
-        """Keep it. Returns at once, but for the moment in which the folder changes."""
+        """Keep it. Returns at once."""
+        self._newest = snapshot
+        self._news.set()
+        if self._thread is None:
+            self._thread = threading.Thread(target=self._run, name="keeper", daemon=True)
+            self._thread.start()
+
+    def close(self) -> None:
+        """Write what waits, and let go; one that hangs is left behind."""
+        self._closing = True
+        self._news.set()
+        if self._thread is not None:
+            self._thread.join(_CLOSE_S)
+
+    def _run(self) -> None:
+        while not self._closing:
+            self._news.wait()
+            self._news.clear()
+            if self._newest is not None:
+                self._keep(self._newest)
+        self._let_go()
+
+    def _keep(self, snapshot: Snapshot) -> None:
         if not has_target(snapshot.attachment):
             return
         folder = run_folder(snapshot.attachment)
         if folder != self._folder:
-            self.close()
+            self._let_go()
             self._begin(folder)
         if self._recorder is not None:
             self._recorder.record(snapshot)
 
-    def close(self) -> None:
-        """Write what waits, and let go."""
+    def _let_go(self) -> None:
         if self._recorder is not None:
             self._recorder.close()
             self._recorder = None

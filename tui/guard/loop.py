@@ -223,12 +223,10 @@ class Guard:
         if result is None:
             return
         decision, deed = result.decision, result.decision.deed
-        if deed is None:
-            if result.refusal:
-                self._say("guard-holds", f"cannot finish it: {result.refusal}", Level.WARNING)
-            else:
-                self._awaited |= {result.action}
+        if decision.move is Move.FINISH:
+            self._take_finished(result, snapshot)
             return
+        assert deed is not None
         if result.refusal:
             self._state = refused(self._state, deed, snapshot.now)
             self._say("guard-holds", f"does nothing: {result.refusal}", Level.WARNING)
@@ -239,6 +237,17 @@ class Guard:
         evidence = (*decision.evidence, *(_plan_lines(result.plan) if self._dry_run else ()))
         notice = said(snapshot, ACTS, line, Level.WARNING, evidence)
         self._teller.tell(notice)  # written down already
+
+    def _take_finished(self, result: Result, snapshot: Snapshot) -> None:
+        action, deed = result.decision.action, result.decision.deed
+        if not result.refusal:
+            self._awaited |= {action}
+            return
+        self._say("guard-holds", f"cannot finish it: {result.refusal}", Level.WARNING)
+        is_known = any(record.id == action for record in snapshot.actions)
+        if deed is not None and not is_known and not snapshot.action_holder:
+            # There is no plan of it that anybody could carry out: it may be planned anew.
+            self._state = refused(self._state, deed, snapshot.now)
 
     # Telling
 

@@ -33,6 +33,8 @@ from tui.model.snapshot import Resume, RunState, Snapshot
 
 DEAD = Proof(seconds=5.0, looks=3)
 STALLED = Proof(seconds=30.0, looks=10)
+_BEGIN_S = 60.0
+"""After so long whoever was to carry it out has not begun, and will not."""
 _NEWS_S = 120.0
 """After so long something should be heard of what was started."""
 _WRONG_STARTS = frozenset(
@@ -51,7 +53,10 @@ def resume(state: State, snapshot: Snapshot, terms: Terms) -> Decided:
     start = facts.newest_start(snapshot)
     attempt = start.id if start is not None else "the first start"
     deed = Deed(at=snapshot.now, fault=attempt, end=end_of(snapshot))
-    bar = _of_another(state, snapshot, start, fault, deed)
+    done = deed_about(state, deed.fault)
+    if done is not None:
+        return _after(state, snapshot, done)
+    bar = _of_another(state, snapshot, start, fault)
     if bar is not None:
         return calm(state, bar)
     proof = DEAD if fault is dead else STALLED
@@ -74,13 +79,25 @@ def _doubtful(snapshot: Snapshot, dead: Fact, stalled: Fact) -> Decision:
     return held("cannot tell", told.line)
 
 
+def _after(state: State, snapshot: Snapshot, done: Deed) -> Decided:
+    """It was acted on: what comes of that is waited for, and begun where it never was."""
+    is_begun = any(record.id == done.action for record in snapshot.actions)
+    if is_begun or not done.action or snapshot.now - done.at <= _BEGIN_S:
+        return calm(state, _awaited(snapshot, done.at, "what it did about this"))
+    key, line = f"begin {done.action}", "what it was about to do was never begun"
+    bar = tries_bar(state, "finish", key, snapshot.now, line)
+    if bar is not None:
+        return calm(state, bar)
+    return calm(
+        tried(state, key, snapshot.now),
+        Decision(move=Move.FINISH, line=line, action=done.action, deed=done),
+    )
+
+
 def _of_another(
-    state: State, snapshot: Snapshot, start: ActionRecord | None, fault: Fact, deed: Deed
+    state: State, snapshot: Snapshot, start: ActionRecord | None, fault: Fact
 ) -> Decision | None:
-    """It is not the newest start that ended, or that was acted on, or not ours to mend."""
-    done = deed_about(state, deed.fault)
-    if done is not None:
-        return _awaited(snapshot, done.at, "what it did about this")
+    """It is not the newest start that ended, or not ours to mend."""
     if not state.seen_alive:
         return held("before", f"{fault.line}; that was so before the guard began")
     newest = snapshot.actions[-1] if snapshot.actions else None

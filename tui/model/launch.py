@@ -92,6 +92,8 @@ class Container:
     """Docker's word: created, running, paused, restarting, removing, exited, dead; or `gone`."""
     exit_code: int | None = None
     oom_killed: bool = False
+    told_to_end: bool = False
+    """Somebody stopped or killed it through the engine."""
     restart_count: int = 0
     auto_remove: bool = False
     started_at: float = 0.0

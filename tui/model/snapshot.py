@@ -233,8 +233,9 @@ class Limits:
     stall_factor: float = 3.0
     """Times the phase's own 95th percentile."""
     stall_floor_s: float = 120.0
-    engine_silent_s: float = 60.0
-    """Open requests without a token for this long make an engine suspect."""
+    engine_silent_s: float = 50.0
+    """Open requests without a token seen for this long make an engine suspect. Its counters are
+    looked at every ten seconds, so that it may hang since ten seconds more: told in a minute."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -19,13 +19,16 @@ from tui.runs.docker import DockerEngine
 from tui.runs.docker_answers import GONE
 
 _CLOCK_SLACK_S = 2.0
+_GRACE_S = 60.0
+"""So long before it ended it may have been asked to."""
+_ENDED = frozenset({"exited", "dead", GONE})
 
 
 class ContainerProbe:
     """Follows the container that the attachment names."""
 
     name = "container"
-    cadence_s = 2.0
+    cadence_s = 1.5
     deadline_s = 5.0
 
     def __init__(self, engine: DockerEngine | None = None) -> None:
@@ -45,7 +48,7 @@ class ContainerProbe:
         if isinstance(reading, Known) and reading.value.status == GONE:
             reading = self._gone(now)
         if isinstance(reading, Known):
-            reading = self._last = self._with_ooms(reading)
+            reading = self._last = self._with_who(self._with_ooms(reading))
             return (ContainerRead(at=now, container=reading),)
         fault = self._with_age(reading, now)
         return (
@@ -67,6 +70,17 @@ class ContainerProbe:
         return known(
             replace(container, oom_killed=container.oom_killed or self._had_oom), reading.at
         )
+
+    def _with_who(self, reading: Known[Container]) -> Known[Container]:
+        """With whether somebody told it to end, asked once, when it is first seen to have ended."""
+        before, container = self._last, reading.value
+        if container.status not in _ENDED or before is None:
+            return reading
+        told = before.value.told_to_end
+        if before.value.status not in _ENDED:
+            since = before.at - _GRACE_S
+            told = self._engine.was_told_to_end(before.value.id, since, time.time())
+        return known(replace(container, told_to_end=told), reading.at)
 
     def _with_age(self, fault: Unknown, now: float) -> Unknown:
         """With what was known last: how old that is."""

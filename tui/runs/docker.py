@@ -24,6 +24,7 @@ from tui.runs.docker_answers import (
     is_called,
     is_miles,
     last_exit,
+    was_told_to_end,
 )
 from tui.runs.docker_frames import FrameDemultiplexer
 
@@ -96,6 +97,10 @@ class DockerEngine:
     def had_oom(self, container_id: str, since: float, until: float) -> bool:
         """Whether something in it was killed for memory. While it lives, no flag of it says so."""
         return bool(self._events(container_id, ("oom",), since, until).strip())
+
+    def was_told_to_end(self, container_id: str, since: float, until: float) -> bool:
+        """Whether somebody stopped or killed it; False too where the engine cannot say."""
+        return was_told_to_end(self._events(container_id, ("kill",), since, until))
 
     def follow_logs(
         self, container_id: str, since: float, *, follow: bool = True

@@ -17,6 +17,7 @@ _MILES = re.compile(
     r"(?<![a-z0-9])(?:miles|slime)(?![a-z0-9])|(?<![\w.])train(?:_async)?\.py\b|\btui\.demo\b",
     re.IGNORECASE,
 )
+_ENDING_SIGNALS = frozenset({"2", "3", "9", "15"})
 _COMPOSE = ("com.docker.compose.project", "com.docker.compose.service")
 
 
@@ -112,6 +113,19 @@ def is_miles(found: FoundContainer) -> bool:
 def speaks_of_miles(words: Iterable[str]) -> bool:
     """Whether any of the words does."""
     return any(_MILES.search(word) for word in words)
+
+
+def was_told_to_end(events: str) -> bool:
+    """Whether one of its events is a signal that ends it, sent through the engine."""
+    for line in events.splitlines():
+        try:
+            event = json.loads(line)
+            signal = event["Actor"]["Attributes"]["signal"]
+            if event["Action"] == "kill" and signal in _ENDING_SIGNALS:
+                return True
+        except (ValueError, KeyError, TypeError):
+            continue
+    return False
 
 
 def last_exit(events: str) -> LastExit | None:

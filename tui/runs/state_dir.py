@@ -12,6 +12,7 @@ import os
 import re
 from contextlib import suppress
 from dataclasses import dataclass
+from functools import lru_cache
 from pathlib import Path
 
 from tui.config import state_home
@@ -28,10 +29,16 @@ def run_id(attachment: Attachment) -> str:
     """Such as `run-a-1f0c93ab`; the same for every attempt that saves to the same folder."""
     where = attachment.checkpoints or attachment.log or attachment.container or attachment.job
     told = where.value if where is not None else attachment.name
-    path = os.path.realpath(told) if told.startswith("/") else told
+    path = _real(told) if told.startswith("/") else told
     digest = hashlib.sha256(path.encode("utf-8", "surrogateescape")).hexdigest()[:8]
     name = _NO_NAME.sub("-", Path(path).stem if told.startswith("/") else attachment.name)
     return f"{name.strip('-.')[:_LONGEST] or 'run'}-{digest}"
+
+
+@lru_cache(maxsize=256)
+def _real(path: str) -> str:
+    """Asked of the disk once: it may hang later, and who asks must not hang with it."""
+    return os.path.realpath(path)
 
 
 def runs_folder() -> Path:
