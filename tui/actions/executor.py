@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Iterator, Mapping
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -71,14 +71,19 @@ class Executor:
             assert ended is not None
             return ended
 
+    def _title_of(self, holder: str) -> str:
+        """What it is called; it may not have written down yet that it has begun."""
+        with suppress(UsageError):
+            return read_plan(self.folder, holder).title
+        return holder
+
     @contextmanager
     def _locked(self, action: str) -> Iterator[None]:
         try:
             with locked(self.folder, action):
                 yield
         except LockHeldError as held:
-            record = self._record(held.holder)
-            raise LockHeldError(record.title if record is not None else held.holder) from None
+            raise LockHeldError(self._title_of(held.holder)) from None
 
     def _steps(self, plan: ActionPlan, record: ActionRecord | None) -> None:
         done = record.done if record is not None else ()
