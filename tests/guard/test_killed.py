@@ -96,6 +96,7 @@ def test_the_next_guard_goes_on(stage: str, with_executor: bool, tmp_path: Path)
         on.wait_for_checkpoint(2)
         with guard_of(on) as first:
             until(lambda: any(map(remark("guard-watches"), lines(on))))
+            until(lambda: any(on.state.rglob("recipe.json")))
             on.run.process.kill()
             on.run.process.wait()
             until(lambda: any(map(STAGES[stage], lines(on))))
