@@ -98,8 +98,8 @@ class Stage:
 
     def _set(self) -> Scene:
         if self._scene is None or self._left == 0:
-            if self._scene is not None and self._scene.drivers():
-                self._scene.place.kill()
+            if self._scene is not None:
+                self._scene.kill()
             self._scene = self._make()
             self._left = _POINTS_A_PLACE
         self._left -= 1
@@ -144,11 +144,13 @@ def main() -> None:
         sample=given.sample,
         until=time.time() + 60 * given.minutes,
     )
-    outcomes = []
-    for outcome in campaign(chosen):
-        outcomes.append(outcome)
-        print(outcome.line, file=sys.stderr, flush=True)
-    print(table(outcomes))
+    outcomes: list[Outcome] = []
+    try:
+        for outcome in campaign(chosen):
+            outcomes.append(outcome)
+            print(outcome.line, file=sys.stderr, flush=True)
+    finally:
+        print(table(outcomes))
     sys.exit(any(outcome.end is End.FAULT for outcome in outcomes))
 
 

@@ -11,7 +11,7 @@ import tempfile
 import threading
 import time
 from collections.abc import Callable, Iterator, Mapping
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from enum import StrEnum
 from pathlib import Path
@@ -147,8 +147,15 @@ class Scene:
         """Have the run live, or be gone."""
         if lives and not self.drivers():
             self.place.outcome("resume")
-        if not lives and self.drivers():
-            self.place.kill()
+        if not lives:
+            self.kill()
+
+    def kill(self) -> None:
+        """End what lives of it, as the kernel does."""
+        for pid in self.drivers():
+            with suppress(ProcessLookupError):
+                os.kill(pid, signal.SIGKILL)
+        until(lambda: self.place.is_gone)
 
     def drivers(self) -> list[int]:
         return instances(DRIVER, self.place.mark)
@@ -334,8 +341,7 @@ class Trial:
                 if over.wait(0.02):
                     return
             if self.point.fate is Fate.RUN:
-                for pid in self.scene.drivers():
-                    os.kill(pid, signal.SIGKILL)
+                self.scene.kill()
                 signs.go_on.touch()
             else:
                 self._restart_engine(signs)

@@ -71,6 +71,13 @@ class Month:
         while self.truth < days * DAY:
             self._round()
 
+    def hang(self, seconds: float) -> None:
+        """In training, for so long."""
+        self._timer("train")
+        self._timer("actor_train")
+        self._load = 0.0
+        self._wait(seconds)
+
     # What the run does
 
     def _start(self) -> None:

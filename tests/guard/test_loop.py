@@ -251,16 +251,32 @@ def test_what_it_does_is_written_down_before_it_is_done() -> None:
 
 
 def test_a_guard_that_was_killed_goes_on_where_it_was() -> None:
-    """Between the word in the journal and the deed, too: it is not done a second time."""
+    """Between the word in the journal and the deed, too: it is begun, and not planned again."""
+    company = Company()
+    company.world.becomes("dead")
+    company.look(8)
+    (action,) = company.desk.launched
+    company.guard = company.begun()
+    company.look(70)
+
+    assert company.desk.finished == [action]
+    assert len(company.desk.asks) == 1
+    assert company.codes().count("run-failed") == 1
+
+
+def test_what_was_written_down_and_has_no_plan_is_planned_anew() -> None:
+    """It was killed before it could keep the plan, so nobody can carry it out."""
     company = Company()
     company.world.becomes("dead")
     company.look(8)
     company.guard = company.begun()
-    company.look(200)
+    company.desk.why_not = "plans/resume-1.json: cannot be used as a plan"
+    company.look(62)
+    company.desk.why_not = ""
+    company.look(60)
 
-    assert len(company.desk.launched) == 1
-    assert company.codes().count("run-failed") == 1
-    assert "nothing is heard of" in company.told[-1].line
+    assert len(company.desk.finished) == 1
+    assert len(company.desk.asks) == len(company.desk.launched) == 2
 
 
 def test_an_outcome_that_nobody_told_is_told_by_the_next_guard() -> None:
@@ -435,6 +451,15 @@ def test_a_dry_run_says_what_it_would_do_and_leaves_no_trace() -> None:
     assert company.desk.launched == []
     assert company.told[-2].line == "would do this: resumes it; checkpoint 60 is sound"
     assert not company.folder.exists()
+
+
+def test_a_dry_run_tells_of_a_run_that_is_dead_already_too() -> None:
+    company = Company(dry_run=True)
+    company.world.becomes("dead")
+    company.guard = company.begun()
+    company.look(20)
+
+    assert "would do this: resumes it; checkpoint 60 is sound" in [n.line for n in company.told]
 
 
 # The loop itself

@@ -47,3 +47,7 @@ def test_a_healthy_month_raises_no_alarm(seed: int) -> None:
     assert month.snapshot.story.rollouts_done > 400
     assert set(month.surprises) == {"clock", "zone", "rotation", "silence"}
     assert month.snapshot.story.clues == ()
+
+    month.hang(900.0)
+    assert month.snapshot.verdict.state is RunState.STALLED
+    assert [each.code for each in listener.alarms] == ["stalled"]

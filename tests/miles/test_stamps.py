@@ -47,6 +47,18 @@ def test_ages_of_a_live_log_are_those_of_arrival_in_any_zone() -> None:
         assert clock.at(stamp + 32_400, 1e9 + second, "ray") <= 1e9 + second
 
 
+@pytest.mark.parametrize("zone_s", [0.0, 9 * 3600.0, -5 * 3600.0, 20_700.0])
+@pytest.mark.parametrize("late_s", [0.0, -1.0, 40.0, 800.0])
+def test_lines_without_a_stamp_after_the_newest_one_do_not_make_it_younger(
+    zone_s: float, late_s: float
+) -> None:
+    """A bar is drawn for minutes; what was stamped before it is as old as it is."""
+    clock = LogClock(live=True)
+    clock.calibrate(1e9 - late_s + zone_s, written_at=1e9)
+
+    assert clock.at(1e9 - late_s + zone_s, None) == pytest.approx(1e9 - late_s)
+
+
 @pytest.mark.parametrize(
     "stamp",
     ["0000-01-01 00:00:00", "2026-13-01 00:00:00", "2026-01-32 00:00:00", "2026-01-01 24:00:00"],

@@ -13,7 +13,7 @@ from fake_run import attachment, checkpoint, story, tree
 
 from tui.model import events
 from tui.model.action import ActionKind, ActionRecord, ActionState
-from tui.model.engine import EngineProbe, EngineState
+from tui.model.engine import EngineMetrics, EngineProbe, EngineState
 from tui.model.judge import judge
 from tui.model.launch import Found, ProcessTree
 from tui.model.progress import PhaseClock, Progress
@@ -178,6 +178,31 @@ def test_an_engine_that_answers_again_is_mute_no_more() -> None:
     answered = reduce(snapshot, events.EnginesProbed(at=NOW + 91.0, engines=(probe,)))
 
     assert not reduce(answered, events.TimePassed(at=NOW + 91.0)).engines[0].mute_since
+
+
+def probed(at: float, tokens: float) -> events.EnginesProbed:
+    """A look at an engine that shows 64 requests as open."""
+    metrics = EngineMetrics(running_requests=64.0, realtime_tokens_total=tokens)
+    url = "http://192.0.2.2:15000"
+    probe = EngineProbe(url=url, reachable=known(True, at), metrics=known(metrics, at))
+    return events.EnginesProbed(at=at, engines=(probe,))
+
+
+def test_a_pause_for_training_is_no_usual_gap_between_tokens() -> None:
+    """Gauges of an engine that fell quiet keep their last value."""
+    snapshot = replace(fakes.generating(), engines=())
+    for rollout in range(4):
+        at = NOW + 400.0 * rollout
+        phases = (("generate", 0.0, 100), ("actor_train", 100.0, 300))
+        for name, begins, lasts in phases:
+            told = replace(snapshot.story, phase=PhaseClock(name=name, since=at + begins))
+            snapshot = replace(snapshot, story=told)
+            for second in range(0, lasts, 10):
+                tokens = 1000.0 * rollout + (second + 10.0 if name == "generate" else 100.0)
+                snapshot = reduce(snapshot, probed(at + begins + second, tokens))
+    (track,) = snapshot.engines
+
+    assert track.usual_gap_s == 10.0
 
 
 # The clock of the box

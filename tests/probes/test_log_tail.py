@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import itertools
+import os
 import time
 from collections.abc import Callable
 from pathlib import Path
@@ -12,6 +13,7 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
+from tui.miles.stamps import seconds_of
 from tui.model import events
 from tui.model.launch import Attachment, Found
 from tui.model.progress import LineKind, Story
@@ -81,11 +83,13 @@ def test_the_newest_state_is_there_before_the_past(
 def test_old_lines_are_dated_by_the_files_last_write(tmp_path: Path) -> None:
     log = tmp_path / "plain.log"
     log.write_text(logs.step("10:00:00", 1) + "\n" + logs.step("10:05:00", 2) + "\n")
+    written_at = (seconds_of(f"{logs.DAY} 10:05:00") or 0.0) + 9 * 3600.0 + 20.0
+    os.utime(log, (written_at, written_at))
     snapshot = watching(log)
     snapshot = reduced(snapshot, LogProbe().read(time.time(), snapshot))
 
     assert snapshot.story.progress is not None
-    assert time.time() - snapshot.story.progress.at < 60
+    assert written_at - snapshot.story.progress.at == pytest.approx(20.0)
     assert snapshot.story.started_at is not None
     assert snapshot.story.progress.at - snapshot.story.started_at == pytest.approx(300, abs=1)
 

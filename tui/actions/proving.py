@@ -144,7 +144,7 @@ def _watched(step: ProveStart, context: Context) -> Iterator[Monitor]:
         attachment = replace(attachment, log=Found(value=step.log, source="started"))
     save = Found(value=step.save_folder, source="started")
     attachment = replace(attachment, checkpoints=save)
-    monitor = monitor_of(attachment, Config(), at=context.clock(), target=target)
+    monitor = monitor_of(attachment, Config(interval_s=_LOOK_S), at=context.clock(), target=target)
     monitor.start(lambda _: None)
     try:
         yield monitor

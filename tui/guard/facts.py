@@ -20,7 +20,7 @@ from tui.model.snapshot import Level, RunState, Snapshot
 STARTS = frozenset({ActionKind.RESUME})
 _ENDED_BADLY = frozenset({RunState.FAILED, RunState.CRASHED})
 _LIVES = frozenset({RunState.STARTING, RunState.RUNNING, RunState.STALLED})
-_LATE_S = 5.0
+_LATE_S = 15.0
 """Lines of its last seconds may come after its end was seen."""
 _ASKED_TO_END = frozenset({130, 143})
 """Exit codes of SIGINT and SIGTERM: somebody wanted it to end."""

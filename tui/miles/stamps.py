@@ -12,6 +12,7 @@ from collections import deque
 from functools import lru_cache
 
 _ZONE_STEP_S, _ZONE_LIMIT_S, _ZONE_SLACK_S = 1800.0, 15 * 3600.0, 60.0
+_QUARTER_S, _MTIME_SLACK_S = 900.0, 2.0
 STAMP = r"\d{4}-\d\d-\d\d \d\d:\d\d:\d\d"
 
 
@@ -56,9 +57,14 @@ class LogClock:
         self._delays: deque[float] = deque(maxlen=self.window)
 
     def calibrate(self, stamp: float, written_at: float, form: str = "") -> None:
-        """The newest stamp in the file belongs to its last write; its zone is the main one."""
+        """The newest stamp in the file was written with its last write, or some lines before it.
+
+        So what lies between the two is a zone and a little; the zone of this form is the main one.
+        """
         if self.live:
-            self._offset = written_at - stamp
+            apart = written_at - stamp
+            zone = (apart + _MTIME_SLACK_S) // _QUARTER_S * _QUARTER_S
+            self._offset = zone if abs(zone) <= _ZONE_LIMIT_S else apart
         if form:
             self._zones = {form: 0.0}
 

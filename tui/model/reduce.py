@@ -18,6 +18,7 @@ from tui.model.series import LONG, LONG_STEP_S, Series
 from tui.model.snapshot import Alert, AlertRecord, LogStatus, Snapshot
 from tui.model.story import FOLDS, told
 from tui.model.story.launches import told_before
+from tui.model.story.phases import EVAL, GENERATE
 
 LINES_LIMIT = 2000
 ALERT_LOG_LIMIT = 100
@@ -174,6 +175,10 @@ def _disk_read(snapshot: Snapshot, event: events.DiskRead) -> Snapshot:
 def _engines_probed(snapshot: Snapshot, event: events.EnginesProbed) -> Snapshot:
     old = {track.probe.url: track for track in snapshot.engines}
     tracks = tuple(_tracked(old.get(probe.url), probe, event.at) for probe in event.engines)
+    phase = snapshot.story.phase
+    if phase is not None and phase.name not in (GENERATE, EVAL):
+        # An engine that fell quiet goes on to show its last requests as open.
+        tracks = tuple(replace(track, open_since=0.0) for track in tracks)
     return replace(snapshot, engines=tracks, router=event.router or snapshot.router)
 
 
