@@ -285,6 +285,7 @@ class Trial:
                 return said.rpartition("\n")[2]
             case "convert" | "convert-gone":
                 until(lambda: not instances(CONVERTER, self.scene.place.mark))
+                _unconverted(self.scene.place)
                 return "its converter ended by itself"
             case _:
                 return self._resumed(record.line)

@@ -6,6 +6,7 @@ import threading
 import time
 import types
 from collections.abc import Callable, Sequence
+from dataclasses import replace
 
 import pytest
 
@@ -147,6 +148,28 @@ def test_after_a_pause_everything_is_read_before_it_is_judged(
     memory = next(each for each in published if each.now > later).memory
     assert isinstance(memory, Known)
     assert memory.at > later
+
+
+@pytest.mark.parametrize("by_s", [3600.0, -3600.0])
+def test_a_clock_that_is_set_takes_what_was_noted_along(
+    monkeypatch: pytest.MonkeyPatch, by_s: float
+) -> None:
+    shift = 0.0
+    clock = types.SimpleNamespace(time=lambda: time.time() + shift, monotonic=time.monotonic)
+    monkeypatch.setattr(monitor_module, "time", clock)
+    published: list[Snapshot] = []
+    at = time.time()
+    story = replace(Snapshot().story, last_line_at=at)
+    monitor = Monitor([Probe(memory_of)], Snapshot(now=at, story=story), interval_s=0.02)
+    monitor.start(published.append)
+    until(lambda: bool(published))
+    shift = by_s
+    until(lambda: abs(published[-1].now - (time.time() + by_s)) < 60.0)
+    monitor.stop()
+    told = published[-1]
+
+    assert told.story.last_line_at == pytest.approx(at + by_s, abs=1.0)
+    assert all(each.now <= time.time() + max(0.0, by_s) for each in published)
 
 
 def test_a_fault_that_a_probe_tells_of_is_over_with_its_next_answer() -> None:

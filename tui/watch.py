@@ -20,6 +20,7 @@ from tui.probes.checkpoints import CheckpointsProbe
 from tui.probes.container import ContainerProbe
 from tui.probes.container_log import ContainerLogProbe
 from tui.probes.engines import EnginesProbe
+from tui.probes.gone import GoneProbe
 from tui.probes.gpu import GpuProbe
 from tui.probes.guard import GuardProbe
 from tui.probes.journal import JournalProbe
@@ -32,7 +33,10 @@ from tui.probes.simulated import SimulatedGpu
 from tui.probes.verify import VerifyProbe
 from tui.runs.attachment import output_copy
 from tui.runs.merge import FoundRun
+from tui.runs.recipe_end import has_ended
+from tui.runs.recipe_store import kept
 from tui.runs.sameness import is_of
+from tui.runs.state_dir import run_folder
 from tui.successor import SuccessorFinder
 
 _GLANCE_S = 3.0
@@ -122,6 +126,17 @@ def run_seen(attachment: Attachment, at: float) -> FoundRun | None:
     return run if run is not None and is_of(run, attachment) else None
 
 
+def is_gone(attachment: Attachment, at: float) -> bool:
+    """What was seen of it on this machine has ended, and nothing of it is seen now."""
+    recipe = kept(run_folder(attachment))
+    if recipe is None or attachment.log is None or not has_ended(recipe, at):
+        return False
+    try:
+        return found(Target(log=Path(attachment.log.value)), at=at).run is None
+    except MilepostError:
+        return False
+
+
 def monitor_of(
     attachment: Attachment,
     config: Config,
@@ -151,6 +166,7 @@ def monitor_of(
     probes += [CheckpointsProbe(), VerifyProbe(), ContainerProbe(), ContainerLogProbe(output_copy)]
     probes += [
         DriverProcesses(),
+        GoneProbe(is_gone),
         JournalProbe(),
         GuardProbe(),
         *([RunFinder(target)] if target is not None else []),

@@ -314,10 +314,6 @@ class TestEndsWithoutASave:
         failure = scene.failed()
         assert "could not be asked for: No such file" in failure.line
 
-    def test_what_comes_after_may_go_on(self, scene: Scene) -> None:
-        scene.options = {"deadline_s": 0.0, "must_succeed": False}
-        assert scene.perform(nothing).line.startswith("not saved: no save within")
-
 
 class TestTheRunEnds:
     """Its driver is a process of ours."""
@@ -338,6 +334,14 @@ class TestTheRunEnds:
         failure = scene.failed()
         assert failure.line == "the run ended before it had saved"
         assert not scene.trigger.exists()
+
+    def test_where_it_is_to_be_started_again(
+        self, scene: Scene, driver: subprocess.Popen[bytes]
+    ) -> None:
+        self.end(driver)
+        scene.options["may_end"] = True
+        done = scene.perform(nothing)
+        assert done.line == "not saved: the run ended before it had saved"
 
     def test_before_it_saved(self, scene: Scene, driver: subprocess.Popen[bytes]) -> None:
         failure = scene.failed(nothing, lambda: self.end(driver))

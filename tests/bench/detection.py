@@ -85,7 +85,7 @@ def low(gib: float) -> Struck:
 
 def hung(run: DemoRun) -> bool:
     """The simulated GPU has fallen idle, as it only does where something hangs."""
-    return '"utilisation_ratio": 0.0' in run.gpu.read_text() and "perf 0" in run.log.read_text()
+    return '"sm_clock_mhz": 208' in run.gpu.read_text() and "perf 0" in run.log.read_text()
 
 
 def kill_driver(run: DemoRun) -> None:
@@ -231,9 +231,8 @@ def _seen(
         fault.make(run)
     _until(lambda: fault.struck(run), 200.0 * (rollout + 2) / speed)
     struck_at = time.monotonic()
-    early = struck_at - 2.0
-    if _until(lambda: watcher.first(fault.codes, early) is not None, fault.deadline_s):
-        found = watcher.first(fault.codes, early)
+    if _until(lambda: watcher.first(fault.codes) is not None, fault.deadline_s):
+        found = watcher.first(fault.codes)
         assert found is not None
         seen.detected_s, seen.message = found[0] - struck_at, found[1].line
         seen.before_first_save = "Saved checkpoint" not in run.log.read_text(errors="replace")

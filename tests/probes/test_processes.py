@@ -158,6 +158,15 @@ def test_under_ray_the_family_is_all_below_the_raylet(start: Start, tmp_path: Pa
     assert any(one.title.startswith("/opt/ray/raylet") for one in tree.processes)
 
 
+def test_a_stranger_that_has_the_pid_by_now_is_no_driver(start: Start) -> None:
+    """As after a restart of the box: the driver that was kept is gone."""
+    pid = start("sleep", "600")
+    tree = look(ProcessesProbe(), watching(pid))
+
+    assert tree.processes == ()
+    assert tree.driver_exited_at
+
+
 def test_an_http_server_below_its_engine_is_an_engine(start: Start, tmp_path: Path) -> None:
     spawned = "from multiprocessing.spawn import spawn_main; import time; time.sleep(600)"
     (tmp_path / "actor.py").write_text(

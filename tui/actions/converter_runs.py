@@ -30,7 +30,7 @@ _BEGIN_S = 20.0
 
 def was_begun(step: ConvertCheckpoint) -> bool:
     """Whether it was started for this step, by us or by an attempt before."""
-    return _pid_file(step).exists() or _exit_file(step).exists()
+    return bool(_text(_pid_file(step)).strip()) or exit_code(step) is not None
 
 
 def begin(step: ConvertCheckpoint, context: Context) -> None:
@@ -48,7 +48,7 @@ def begin(step: ConvertCheckpoint, context: Context) -> None:
 
 def is_running(step: ConvertCheckpoint, context: Context) -> bool:
     """Whether it goes on."""
-    if _exit_file(step).exists():
+    if exit_code(step) is not None:
         return False
     if exec_id := context.facts.get("exec_id"):
         return containers.exec_is_running(exec_id)

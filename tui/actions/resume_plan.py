@@ -48,6 +48,8 @@ def plan_resume(situation: Situation, ask: Ask) -> ActionPlan | Refusal:
     save = next((step.save_folder for step in steps if isinstance(step, AskToSave)), None)
     if save is not None:
         loadable: _Loadable | Refusal = [_newest_row()], []
+        may_end = best is not None and best.tracked  # then the one before it is loaded
+        steps = [replace(e, may_end=may_end) if isinstance(e, AskToSave) else e for e in steps]
     elif tree is None or best is None:
         return _nothing_to_load(tree, ask)
     else:

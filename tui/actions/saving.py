@@ -33,10 +33,14 @@ def perform(step: AskToSave, context: Context) -> Done:
     """Ask and wait; or wait for what was asked before."""
     try:
         return _Saving(step=step, context=context).carried_out()
-    except StepFailed as failed:
-        if step.must_succeed:
+    except _RunEnded as ended:
+        if not step.may_end:
             raise
-        return Done(line=f"not saved: {failed.line}", facts=failed.facts)
+        return Done(line=f"not saved: {ended.line}")
+
+
+class _RunEnded(StepFailed):
+    """Nobody is there any more who could save."""
 
 
 @dataclass(slots=True, kw_only=True)
@@ -179,11 +183,11 @@ class _Saving:
             return "nothing was asked"
         return "the request stays, and the run saves when it comes to its save point"
 
-    def _ended(self) -> StepFailed:
+    def _ended(self) -> _RunEnded:
         remedy = "resume it"
         if self._look() is Look.PENDING:
             remedy += f"; {self.step.trigger} stays, so it saves after its first rollout then"
-        return StepFailed("the run ended before it had saved", remedy)
+        return _RunEnded("the run ended before it had saved", remedy)
 
     def _done(self, brought: Checkpoint | None) -> Done:
         if brought is None:

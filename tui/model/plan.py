@@ -71,8 +71,8 @@ class AskToSave:
     target: RunTarget | None = None
     """Who is asked: when it is gone, nobody will save."""
     deadline_s: float = 3600.0
-    must_succeed: bool = True
-    """False: what comes after goes on without."""
+    may_end: bool = False
+    """The run may end before it has saved: what comes after starts it again all the same."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

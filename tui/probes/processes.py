@@ -107,8 +107,12 @@ class ProcessesProbe:
             self._driver_exited_at = now
 
     def _named(self, pid: int) -> _Entry | None:
-        """The process of the pid that was named; once it was seen, no other of the same pid."""
-        return None if self._driver is not None else self._table.get(pid)
+        """The process of the pid that was named; once it was seen, no other of the same pid.
+
+        A pid that was kept over a restart of the box may be a stranger's by now.
+        """
+        entry = self._table.get(pid) if self._driver is None else None
+        return entry if entry is not None and entry.role is not None else None
 
     def _newest_driver(self) -> _Entry | None:
         drivers = (entry for entry in self._table.values() if self._role(entry) is Role.DRIVER)

@@ -40,7 +40,7 @@ _DEADLY = frozenset(
 """Clues that a log can end with when nobody is left to say that it is over."""
 _STOPS = StopRun.name
 """The step of an action that ends a run."""
-_NOTICED_S = 10.0
+_NOTICED_S = 5.0
 """An end is noticed, and dated, that long after it at most."""
 _ALIVE_STATUS = frozenset({"running", "created", "restarting", "paused"})
 
@@ -122,12 +122,22 @@ def _by_us(snapshot: Snapshot, end: Standing | None) -> Standing | None:
     """What an action of ours ended is no crash."""
     if end is None or end.state not in (RunState.FAILED, RunState.CRASHED):
         return end
-    record = next((each for each in reversed(snapshot.actions) if _STOPS in each.steps), None)
-    if record is None or record.began_at > end.since or has_started(record, snapshot.attachment):
+    record = _stop_of(snapshot)
+    if record is None or record.began_at > end.since:
         return end
     if not record.is_open and record.changed_at < end.since - _NOTICED_S:
         return end
     return replace(end, state=RunState.STOPPED, reason=f"ended by milepost: {record.title}")
+
+
+def _stop_of(snapshot: Snapshot) -> ActionRecord | None:
+    """The newest action that ends a run, unless it or one since began what is watched."""
+    for record in reversed(snapshot.actions):
+        if has_started(record, snapshot.attachment):
+            return None
+        if _STOPS in record.steps:
+            return record
+    return None
 
 
 def has_started(record: ActionRecord, attachment: Attachment) -> bool:
