@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import pathlib
 
+import docker  # noqa: F401  requests sets a filter of warnings as it is imported: not in a thread of a test
 import pytest
 
 DATA = pathlib.Path(__file__).parent / "data"

@@ -112,8 +112,8 @@ def test_a_name_is_a_file_a_folder_or_a_container(
 
     assert attached(Target(name=str(log)), at=0.0).log is not None
     assert attached(Target(name=str(tmp_path)), at=0.0).checkpoints is not None
-    with pytest.raises(NothingFoundError, match="container run-a"):
-        attached(Target(name="run-a"), at=0.0)
+    with pytest.raises(NothingFoundError, match="container nobody-has-this-name"):
+        attached(Target(name="nobody-has-this-name"), at=0.0)
     with pytest.raises(NothingFoundError, match="no such file"):
         attached(Target(name="runs/none.log"), at=0.0)
     with pytest.raises(NothingFoundError, match="not a Miles driver"):

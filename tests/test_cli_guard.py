@@ -75,6 +75,12 @@ def guard_is(on: ActedOn, state: GuardState) -> bool:
     return seen is not None and seen.state is state
 
 
+def words_of(folder: Path) -> str:
+    """What it told last."""
+    seen = guard_of(folder, 0.0)
+    return seen.words if seen is not None else ""
+
+
 def remarks(folder: Path) -> list[dict[str, Any]]:
     lines = (folder / "journal.jsonl").read_text().splitlines()
     return [entry["remark"] for line in lines if "remark" in (entry := json.loads(line))]
@@ -96,8 +102,8 @@ class TestProcess:
                 seen = status(on)
                 assert seen is not None
                 assert (seen.state, seen.pid, seen.policy) == (GuardState.ON, process.pid, "none")
-                assert seen.words.startswith("run-failed: ")
                 until(lambda: 'state="failed"} 1' in prom.read_text())
+                until(lambda: words_of(folder).startswith("run-failed: "))
                 process.send_signal(signal.SIGTERM)
                 assert process.wait(60.0) == 128 + signal.SIGTERM
                 assert process.stdout is not None

@@ -69,7 +69,9 @@ def test_before_there_is_a_run_nothing_is_kept(keeper: RunKeeper) -> None:
 
 def test_the_log_is_bounded(keeper: RunKeeper, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(keeping, "_LOG_BYTES", 10_000)
+    before = len(MILEPOST.handlers)
     keeper.record(BY_SAVE)
+    wait_until(lambda: len(MILEPOST.handlers) > before)
     for n in range(2_000):
         MILEPOST.warning("channel %d: not told", n)
     folder = run_folder(BY_SAVE.attachment)

@@ -22,6 +22,8 @@ def followed(folder: Path, action: str, *, quiet: bool) -> ActionRecord | None:
     try:
         while True:
             lives = holder_of(folder) == action
+            record = next((each for each in journal.actions() if each.id == action), None)
+            # Read after the record: what ended it is among them.
             entries = [entry for entry in journal.entries() if entry.action == action]
             for entry in entries[told:] if not quiet else ():
                 line = _line(entry, entries)
@@ -29,7 +31,6 @@ def followed(folder: Path, action: str, *, quiet: bool) -> ActionRecord | None:
                     _tell(entry.at, line)
                 last = entry.line
             told = len(entries)
-            record = next((each for each in journal.actions() if each.id == action), None)
             if record is not None and not record.is_open:
                 return record
             if not lives:
