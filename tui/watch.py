@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
@@ -127,9 +128,14 @@ def run_seen(attachment: Attachment, at: float) -> FoundRun | None:
 
 
 def is_gone(attachment: Attachment, at: float) -> bool:
-    """What was seen of it on this machine has ended, and nothing of it is seen now."""
+    """What wrote its log was seen on this machine, has ended, and nothing of it is seen."""
     recipe = kept(run_folder(attachment))
-    if recipe is None or attachment.log is None or not has_ended(recipe, at):
+    if recipe is None or attachment.log is None or not recipe.log:
+        return False
+    # Another log is that of a start that nobody has seen running yet.
+    if os.path.realpath(recipe.log) != os.path.realpath(attachment.log.value):
+        return False
+    if not has_ended(recipe, at):
         return False
     try:
         return found(Target(log=Path(attachment.log.value)), at=at).run is None

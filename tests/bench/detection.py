@@ -1,10 +1,12 @@
 """How soon a guard tells of each fault of the demo, what it does about it, and what comes of that.
 
-Usage: PYTHONPATH=tests python tests/bench/detection.py [--speed S] [--runs N] [--at-once N] [FAULT…]
+Usage: PYTHONPATH=tests python tests/bench/detection.py [--in container] [--speed S] [--runs N]
+       [--at-once N] [FAULT…]
 
-Each trial is a simulated run and a guard in a process of its own. The fault's own moment is seen by
-a third one that looks every 20 ms: a process that is gone, a line in the log, a number in a file.
-At speed 1, the real one, rollouts take about a minute and the limits are the usual ones.
+Each trial is a simulated run, and a guard in a process of its own. The fault's own moment is seen
+by a look every 20 ms: a process that is gone, a line in the log, a number in a file. At speed 1,
+the real one, rollouts take about a minute and the limits are the usual ones. A run in a container
+is one of `docker run --rm`, on an engine of its own; that needs root and dockerd.
 """
 
 from __future__ import annotations
@@ -22,17 +24,17 @@ import threading
 import time
 from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import suppress
+from contextlib import ExitStack, suppress
 from dataclasses import asdict, dataclass, field, replace
 from pathlib import Path
 
 import psutil
+from bench.detection_runs import Subject, bare, contained, docker, engine
 
 from tui.actions.desk import Desk
 from tui.actions.started import end_started
-from tui.cli.commands import demo_attachment, demo_config
+from tui.cli.commands import demo_config
 from tui.config import Config
-from tui.demo.launch import DemoRun, start
 from tui.guard.decision import Policy, Terms
 from tui.guard.loop import run_guard
 from tui.guard.notice import Notice
@@ -46,7 +48,7 @@ from tui.watch import monitor_of
 _LOOK_S = 0.02
 _AFTER_S = 45.0
 """How long an outcome is waited for once everything else was seen."""
-Struck = Callable[[DemoRun], bool]
+Struck = Callable[[Subject], bool]
 
 
 @dataclass(frozen=True)
@@ -58,51 +60,44 @@ class Fault:
     policy: Policy = Policy.NONE
     demo: str = ""
     """Of the demo, by name; empty: it is made from outside."""
-    make: Callable[[DemoRun], None] | None = None
+    make: Callable[[Subject], None] | None = None
     target: str = ""
     deadline_s: float = 240.0
 
 
 def logged(words: str) -> Struck:
-    return lambda run: words in run.log.read_text(errors="replace")
+    return lambda run: words in run.text()
 
 
-def gone(run: DemoRun) -> bool:
-    return run.process.poll() is not None
+def gone(run: Subject) -> bool:
+    return run.is_gone()
 
 
-def engine_gone(run: DemoRun) -> bool:
-    return not any("tui.demo.engine" in each.cmdline() for each in _children(run))
+def engine_gone(run: Subject) -> bool:
+    return not any("tui.demo.engine" in each.cmdline() for each in run.children())
 
 
 def low(gib: float) -> Struck:
-    def struck(run: DemoRun) -> bool:
+    def struck(run: Subject) -> bool:
         found = re.search(r"MemAvailable: +(\d+) kB", run.meminfo.read_text())
         return found is not None and int(found[1]) * 1024 < gib * GIB
 
     return struck
 
 
-def hung(run: DemoRun) -> bool:
+def hung(run: Subject) -> bool:
     """The simulated GPU has fallen idle, as it only does where something hangs."""
-    return '"sm_clock_mhz": 208' in run.gpu.read_text() and "perf 0" in run.log.read_text()
+    return '"sm_clock_mhz": 208' in run.gpu.read_text() and "perf 0" in run.text()
 
 
-def kill_driver(run: DemoRun) -> None:
+def kill_driver(run: Subject) -> None:
     os.kill(run.pid, signal.SIGKILL)
 
 
-def kill_engine(run: DemoRun) -> None:
-    for child in _children(run):
+def kill_engine(run: Subject) -> None:
+    for child in run.children():
         if "tui.demo.engine" in child.cmdline():
             child.kill()
-
-
-def _children(run: DemoRun) -> list[psutil.Process]:
-    try:
-        return [each for each in psutil.Process(run.pid).children() if each.is_running()]
-    except psutil.Error:
-        return []
 
 
 FAULTS: dict[str, Fault] = {
@@ -135,6 +130,17 @@ FAULTS: dict[str, Fault] = {
         gone, ("run-crashed",), Policy.RESUME, "save-killed-3", target="5 s"
     ),
 }  # fmt: skip
+IN_CONTAINER: dict[str, Fault] = {
+    "docker stop by a person": Fault(
+        gone, ("run-failed", "run-crashed", "guard-holds"), Policy.RESUME,
+        make=docker("stop", "--time=1"), target="3 s, not resumed",
+    ),
+    "docker rm -f by a person": Fault(
+        gone, ("run-failed", "run-crashed", "guard-holds"), Policy.RESUME,
+        make=docker("rm", "--force"), target="3 s, not resumed",
+    ),
+}  # fmt: skip
+ALL = FAULTS | IN_CONTAINER
 
 
 @dataclass
@@ -189,37 +195,35 @@ def _mended(step: Step) -> Step:
     return replace(step, recipe=replace(step.recipe, argv=argv))
 
 
-def trial(name: str, speed: float, folder: Path, rollout: int) -> Trial:
+def trial(name: str, speed: float, folder: Path, rollout: int, *, in_container: bool) -> Trial:
     """Run it, in this process."""
-    fault, watcher, stop = FAULTS[name], Watcher(), threading.Event()
-    run = start(
-        folder / "demo", speed=speed, num_rollout=1000, save_interval=1, eval_interval=100,
-        faults=(f"{fault.demo}@{rollout}",) if fault.demo else (),
-    )  # fmt: skip
-    config = demo_config(Config(), speed)
-    monitor = monitor_of(demo_attachment(run), config, at=time.time(), demo_folder=run.directory)
-    guard = threading.Thread(
-        target=lambda: run_guard(
-            monitor, Terms(policy=fault.policy), desk=Mended(lambda: monitor.latest, read_only=False),
-            teller=watcher, keeper=watcher, shower=watcher,
-            presence=Presence(fault.policy.value, time.time(), lambda: ()), stop=stop,
-        )
-    )  # fmt: skip
-    guard.start()
-    try:
-        return _seen(Trial(name), fault, run, watcher, monitor, speed, rollout)
-    finally:
-        stop.set()
-        guard.join(20.0)
-        run.stop()
-        with suppress(OSError):
-            end_started(monitor.latest.actions, 5.0)
+    fault, watcher, stop = ALL[name], Watcher(), threading.Event()
+    opened = contained if in_container else bare
+    with opened(folder, speed, f"{fault.demo}@{rollout}" if fault.demo else "") as run:
+        config = demo_config(Config(), speed)
+        monitor = monitor_of(run.attachment, config, at=time.time(), demo_folder=run.folder)
+        guard = threading.Thread(
+            target=lambda: run_guard(
+                monitor, Terms(policy=fault.policy),
+                desk=Mended(lambda: monitor.latest, read_only=False),
+                teller=watcher, keeper=watcher, shower=watcher,
+                presence=Presence(fault.policy.value, time.time(), lambda: ()), stop=stop,
+            )
+        )  # fmt: skip
+        guard.start()
+        try:
+            return _seen(Trial(name), fault, run, watcher, monitor, speed, rollout)
+        finally:
+            stop.set()
+            guard.join(20.0)
+            with suppress(OSError):
+                end_started(monitor.latest.actions, 5.0)
 
 
 def _seen(
     seen: Trial,
     fault: Fault,
-    run: DemoRun,
+    run: Subject,
     watcher: Watcher,
     monitor: Monitor,
     speed: float,
@@ -235,7 +239,7 @@ def _seen(
         found = watcher.first(fault.codes)
         assert found is not None
         seen.detected_s, seen.message = found[0] - struck_at, found[1].line
-        seen.before_first_save = "Saved checkpoint" not in run.log.read_text(errors="replace")
+        seen.before_first_save = "Saved checkpoint" not in run.text()
     if fault.policy is not Policy.NONE:
         _acted(seen, watcher, struck_at, speed)
     seen.notices = [f"{at - struck_at:.1f} {each.code}: {each.line}" for at, each in watcher.told]
@@ -266,17 +270,41 @@ def _until(condition: Callable[[], bool], deadline_s: float) -> bool:
     return False
 
 
-def _apart(name: str, speed: float, rollout: int) -> Trial:
-    """The same in a process of its own, with a state folder of its own."""
-    with tempfile.TemporaryDirectory(prefix="detection-") as folder:
-        argv = [sys.executable, __file__, "--one", name, "--speed", f"{speed:g}"]
-        done = subprocess.run(
-            [*argv, "--rollout", str(rollout)],
-            env={**os.environ, "XDG_STATE_HOME": f"{folder}/state", "DETECTION": folder},
-            capture_output=True,
-            text=True,
-            check=False,
-        )
+class Apart:
+    """Trials in processes of their own, each with a state folder of its own."""
+
+    def __init__(self, speed: float, rollout: int, *, in_container: bool) -> None:
+        self._options: tuple[str, ...] = ("--speed", f"{speed:g}", "--rollout", str(rollout))
+        self._in_container = in_container
+        self._stack = ExitStack()
+
+    def __enter__(self) -> Apart:
+        self._words: Callable[..., Sequence[str]] = lambda *words: words
+        self._environment = dict(os.environ)
+        if self._in_container:
+            box, needed = self._stack.enter_context(engine())
+            self._words, self._options = box.box.words, (*self._options, "--in", "container")
+            self._environment |= needed
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self._stack.close()
+
+    def trial(self, name: str) -> Trial:
+        """What came of it, or the last words of why there is nothing."""
+        with tempfile.TemporaryDirectory(prefix="detection-") as folder:
+            done = subprocess.run(
+                self._words(sys.executable, __file__, "--one", name, *self._options),
+                env={
+                    **self._environment,
+                    "XDG_STATE_HOME": f"{folder}/state",
+                    "HOME": folder,
+                    "DETECTION": folder,
+                },
+                capture_output=True,
+                text=True,
+                check=False,
+            )
         lines = [line for line in done.stdout.splitlines() if line.startswith("{")]
         if not lines:
             return Trial(name, message=done.stderr.strip()[-200:])
@@ -288,7 +316,7 @@ def _table(trials: Sequence[Trial]) -> str:
         "| fault | target | told after: median, worst | acts after | done after | n |",
         "|---|---|---|---|---|---|",
     ]
-    for name, fault in FAULTS.items():
+    for name, fault in ALL.items():
         of_it = [each for each in trials if each.fault == name]
         if not of_it:
             continue
@@ -298,7 +326,7 @@ def _table(trials: Sequence[Trial]) -> str:
             f"{_told([each.ended_s for each in of_it])} | {len(of_it)} |"
         )
     rows += ["", "| fault | message | action | outcome |", "|---|---|---|---|"]
-    for name in FAULTS:
+    for name in ALL:
         first = next((each for each in trials if each.fault == name), None)
         if first is not None:
             rows.append(f"| {name} | {first.message} | {first.action} | {first.outcome} |")
@@ -315,21 +343,27 @@ def _told(seconds: Sequence[float | None]) -> str:
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("faults", nargs="*", choices=[*FAULTS, []], metavar="FAULT")
+    parser.add_argument("faults", nargs="*", choices=[*ALL, []], metavar="FAULT")
+    parser.add_argument("--in", dest="place", choices=["process", "container"], default="process")
     parser.add_argument("--speed", type=float, default=1.0)
     parser.add_argument("--runs", type=int, default=3)
     parser.add_argument("--at-once", type=int, default=4)
     parser.add_argument("--rollout", type=int, default=2)
     parser.add_argument("--one", help=argparse.SUPPRESS)
     given = parser.parse_args()
+    in_container = given.place == "container"
     if given.one:
         folder = Path(os.environ["DETECTION"])
-        print(json.dumps(asdict(trial(given.one, given.speed, folder, given.rollout))))
+        told = trial(given.one, given.speed, folder, given.rollout, in_container=in_container)
+        print(json.dumps(asdict(told)))
         return
-    names = (given.faults or list(FAULTS)) * given.runs
-    with ThreadPoolExecutor(given.at_once) as pool:
-        trials = []
-        for each in pool.map(lambda name: _apart(name, given.speed, given.rollout), names):
+    names = given.faults or list(ALL if in_container else FAULTS)
+    trials = []
+    with (
+        Apart(given.speed, given.rollout, in_container=in_container) as apart,
+        ThreadPoolExecutor(given.at_once) as pool,
+    ):
+        for each in pool.map(apart.trial, names * given.runs):
             trials.append(each)
             print(json.dumps(asdict(each)), file=sys.stderr, flush=True)
     print(_table(trials))

@@ -13,7 +13,6 @@ import psutil
 import pytest
 
 from tui.model.launch import Attachment, Found
-from tui.model.reading import known
 from tui.model.recipe import Recipe, RecipeKind
 from tui.model.snapshot import Snapshot
 from tui.probes.gone import GoneProbe
@@ -47,11 +46,19 @@ def recipe(process: psutil.Process, **changes: object) -> Recipe:
 
 def test_once_it_is_gone_its_driver_has_exited_since() -> None:
     probe = GoneProbe(lambda *_: True)
-    (first,) = probe.read(NOW, ALONE)
-    (second,) = probe.read(NOW + 5.0, ALONE)
+    reads = [probe.read(NOW + 5.0 * look, ALONE) for look in range(5)]
 
-    assert first.tree == replace(known(second.tree.value, NOW))  # type: ignore[attr-defined]
-    assert second.tree.value.driver_exited_at == NOW  # type: ignore[attr-defined]
+    assert reads[:3] == [(), (), ()]
+    for read in reads[3:]:
+        (event,) = read
+        assert event.tree.value.driver_exited_at == NOW  # type: ignore[attr-defined]
+
+
+def test_one_that_is_seen_again_was_not_gone() -> None:
+    answers = iter([True, True, False, True, True, True])
+    probe = GoneProbe(lambda *_: next(answers))
+
+    assert [probe.read(NOW + 5.0 * look, ALONE) for look in range(6)] == [()] * 6
 
 
 @pytest.mark.parametrize(
@@ -102,10 +109,23 @@ def test_a_run_that_was_seen_here_is_gone_with_its_process(
     monkeypatch.setenv("DOCKER_HOST", "unix:///nowhere/docker.sock")
     attachment = Attachment(log=Found(value=str(tmp_path / "plain.log"), source="--log"))
     (tmp_path / "plain.log").touch()
-    keep(run_folder(attachment), recipe(sleeper))
+    keep(run_folder(attachment), recipe(sleeper, log=str(tmp_path / "plain.log")))
     lives = is_gone(attachment, time.time())
     sleeper.kill()
     sleeper.wait()
 
     assert not lives
     assert is_gone(attachment, time.time())
+
+
+@pytest.mark.parametrize("log", ["", "plain.log"])
+def test_a_new_log_is_that_of_a_start_nobody_has_seen_yet(tmp_path: Path, log: str) -> None:
+    """What is known is the start before it: the new one may be a script that is still at work."""
+    log = log and str(tmp_path / log)
+    attachment = Attachment(log=Found(value=str(tmp_path / "plain-resume.log"), source="started"))
+    with subprocess.Popen([sys.executable, "-c", ""]) as process:
+        ended = recipe(psutil.Process(process.pid), log=log)
+    keep(run_folder(attachment), ended)
+
+    assert has_ended(ended, NOW)
+    assert not is_gone(attachment, time.time())

@@ -118,6 +118,17 @@ def test_killed_at_any_step_the_old_or_the_new_is_there(tmp_path: Path) -> None:
     assert number > 3
 
 
+def test_what_one_left_that_was_killed_in_a_write_is_removed_by_the_next(tmp_path: Path) -> None:
+    old, new = tmp_path / "recipe.4711.tmp", tmp_path / "recipe.4712.tmp"
+    for draft in (old, new):
+        draft.touch()
+    os.utime(old, (1.0, 1.0))
+    keep(tmp_path, RECIPE)
+
+    assert not old.exists()
+    assert new.exists()
+
+
 def test_a_folder_that_cannot_be_written_is_an_error(tmp_path: Path) -> None:
     (tmp_path / "file").touch()
     with pytest.raises(OSError, match="Not a directory"):

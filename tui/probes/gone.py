@@ -13,6 +13,9 @@ from tui.model.launch import Attachment, ProcessTree
 from tui.model.reading import known
 from tui.model.snapshot import Snapshot
 
+_SURE_S = 15.0
+"""A launcher may have ended, and the driver that it started not look like one yet."""
+
 
 class GoneProbe:
     """Looks where no driver and no container is known."""
@@ -33,7 +36,9 @@ class GoneProbe:
         if is_known or attachment.log is None or not self._is_gone(attachment, now):
             self._since = 0.0
             return ()
-        self._since = self._since or now
+        self._since = min(self._since or now, now)
+        if now - self._since < _SURE_S:
+            return ()
         tree = ProcessTree(driver_exited_at=self._since)
         return (ProcessesRead(at=now, tree=known(tree, now)),)
 

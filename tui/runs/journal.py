@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import os
 from collections.abc import Iterable, Iterator
 from pathlib import Path
@@ -35,10 +36,12 @@ class Journal:
         self._append(remark_text(remark))
 
     def _append(self, line: str) -> None:
-        text = line.encode("utf-8", "backslashreplace")
+        raw = line.encode("utf-8", "backslashreplace") + b"\n"
         number = os.open(self._path, os.O_RDWR | os.O_CREAT | os.O_APPEND | os.O_CLOEXEC, 0o600)
         try:
-            os.write(number, (b"\n" if _is_torn(number) else b"") + text + b"\n")
+            raw = (b"\n" if _is_torn(number) else b"") + raw
+            if os.write(number, raw) < len(raw):  # what a disk does that fills up
+                raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC), str(self._path))
             os.fsync(number)
         finally:
             os.close(number)

@@ -20,6 +20,7 @@ from tui.runs.state_dir import made
 FILE = "recipe.json"
 VERSION = 1
 _MOST_OLD = 5
+_DRAFT_S = 60.0
 _FIELDS = frozenset(field.name for field in fields(Recipe))
 
 
@@ -103,6 +104,7 @@ def _set_aside(folder: Path, before: Recipe) -> None:
 
 def _write(file: Path, text: str) -> None:
     """In one step: there is the old recipe or the new, never a part."""
+    _remove_left(file)
     draft = file.with_suffix(f".{os.getpid()}.tmp")
     number = os.open(draft, os.O_WRONLY | os.O_CREAT | os.O_TRUNC | os.O_CLOEXEC, 0o600)
     try:
@@ -115,6 +117,14 @@ def _write(file: Path, text: str) -> None:
         draft.unlink(missing_ok=True)
         raise
     _sync(file.parent)
+
+
+def _remove_left(file: Path) -> None:
+    """Drafts of processes that were killed: they hold secrets too."""
+    for draft in file.parent.glob(f"{file.stem}.*.tmp"):
+        with suppress(OSError):
+            if time.time() - draft.stat().st_mtime > _DRAFT_S:
+                draft.unlink()
 
 
 def _sync(folder: Path) -> None:
