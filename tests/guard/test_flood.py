@@ -32,3 +32,15 @@ def test_a_clock_that_is_set_back_ends_a_storm() -> None:
         flood.lets(Level.WARNING, NOW)
 
     assert flood.lets(Level.WARNING, NOW - 3600.0)
+
+
+def test_a_storm_that_does_not_end_is_counted_once_in_a_while() -> None:
+    flood = Flood()
+    counts = []
+    for second in range(3 * int(WINDOW_S)):
+        flood.lets(Level.WARNING, float(second))
+        if count := flood.held_back(float(second)):
+            counts.append(count)
+
+    assert len(counts) == 2
+    assert min(counts) > WINDOW_S - 2 * MOST

@@ -179,8 +179,8 @@ def test_who_reads_the_journal_for_actions_passes_the_remarks_over() -> None:
 
 def test_a_storm_of_alerts_is_told_in_part_and_then_counted() -> None:
     company = Company(Terms())
-    for number in range(100):
-        subjects = (str(number * 20 + each) for each in range(20))
+    for number in range(120):  # a minute, and 10,080 alerts
+        subjects = (str(number * 84 + each) for each in range(84))
         company.world.alter = standing(*(replace(HOT, subject=each) for each in subjects))
         company.look()
     told = company.codes().count("gpu-hot")

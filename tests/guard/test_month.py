@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import pickle
 from collections import Counter
 
 import pytest
-from month import Month
+from fake_box import NOW
+from month import DAY, Month
 
 from tui.guard.decision import Move, Policy, State, Terms
 from tui.guard.notice import NewsDesk, Notice
@@ -25,6 +27,8 @@ class Listener:
         self.alarms: list[Notice] = []
         self.moves: Counter[tuple[Move, str]] = Counter()
         self.states: Counter[RunState] = Counter()
+        self.bytes_kept: dict[int, int] = {}
+        """At the begin of each day."""
 
     def __call__(self, snapshot: Snapshot) -> None:
         told = self.news.of(snapshot)
@@ -33,6 +37,9 @@ class Listener:
         if decision.move is not Move.WATCH:
             self.moves[decision.move, decision.line] += 1
         self.states[snapshot.verdict.state] += 1
+        day = int((snapshot.now - NOW) // DAY)
+        if day not in self.bytes_kept:
+            self.bytes_kept[day] = len(pickle.dumps((snapshot, self.state, self.news)))
 
 
 @pytest.mark.parametrize("seed", SEEDS)
@@ -47,6 +54,9 @@ def test_a_healthy_month_raises_no_alarm(seed: int) -> None:
     assert month.snapshot.story.rollouts_done > 400
     assert set(month.surprises) == {"clock", "zone", "rotation", "silence"}
     assert month.snapshot.story.clues == ()
+    kept = listener.bytes_kept
+    grown = max(kept[day] for day in (7, 8, 9)) - max(kept[day] for day in (1, 2, 3))
+    assert grown < 100_000
 
     month.hang(900.0)
     assert month.snapshot.verdict.state is RunState.STALLED
