@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import re
 import subprocess
 import sys
 from pathlib import Path
@@ -11,7 +12,7 @@ from pathlib import Path
 import pytest
 
 from tui.attach import Target, attached
-from tui.cli import run
+from tui.cli import arguments, overview, run
 from tui.config import load_config
 from tui.errors import ConfigError, ExitCode, NothingFoundError
 from tui.model.document import VERSION, snapshot_of
@@ -76,6 +77,19 @@ def test_help_teaches(command: list[str], capsys: pytest.CaptureFixture[str]) ->
     assert left.value.code == 0
     assert "usage: milepost" in told
     assert "exit codes" in told or command in (["demo"], ["explain"])
+
+
+def test_help_names_every_command_and_exit_code(capsys: pytest.CaptureFixture[str]) -> None:
+    with pytest.raises(SystemExit):
+        run(["--help"])
+    told = capsys.readouterr().out
+    listed = [name for commands in overview.COMMANDS.values() for name in commands]
+
+    assert sorted(listed) == sorted(["(none)", *arguments.commands_there_are()])
+    for name in listed:
+        assert f"\n  {name} " in told
+    for code in ExitCode:
+        assert re.search(rf"\b{code.value} \w", told) is not None
 
 
 def test_a_reader_that_goes_away_is_no_error(data: Path) -> None:

@@ -3,45 +3,16 @@
 from __future__ import annotations
 
 import argparse
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import NoReturn
 
 from tui import __version__
-from tui.cli import acting_arguments, checking, commands
+from tui.cli import acting_arguments, checking_arguments, commands
 from tui.cli.acting_arguments import split_command
 from tui.cli.guard_arguments import guard_parser
+from tui.cli.overview import EXIT_CODES, OVERVIEW, epilog
 from tui.errors import UsageError
-
-_OVERVIEW = """\
-Watch a long Miles run from a terminal: is it moving, is the box well, are the engines
-alive, and what would a crash cost now.
-
-  milepost                      watch the one run on this machine, or choose one
-  milepost runs                 what runs here, and how it was found
-  milepost --log runs/plain.log --checkpoints /data/ckpt/run-a
-  milepost demo                 a simulated run, no GPU, Docker or Miles needed
-  milepost demo --fault stall@3
-  milepost status --json        one reading, for scripts
-  milepost explain runs/plain.log --checkpoints /data/ckpt/run-a
-"""
-_EPILOG = """\
-commands:
-  (none)       open the screen
-  status       one reading
-  runs         what runs on this machine
-  checkpoints  what a save folder holds, and what a restart would load
-  verify       read every byte of a checkpoint
-  guard        watch when nobody looks: tell, record, and within a policy act
-  explain      say what a finished or copied log tells
-  demo         watch a simulated run
-
-exit codes: 0 well, 1 milepost failed, 2 usage, 3 degraded, 4 stalled, 5 ended badly,
-6 nothing found, 7 cannot tell
-
-After a lost SSH session a terminal may print mouse codes; this quiets it:
-  printf '\\e[?1000l\\e[?1002l\\e[?1003l\\e[?1006l\\e[?1049l'
-"""
 
 
 class _Parser(argparse.ArgumentParser):
@@ -113,16 +84,7 @@ def parsed(argv: Sequence[str]) -> Arguments:
         UsageError: it cannot be understood.
     """
     words, command = split_command(argv)
-    builders = {
-        "demo": _demo,
-        "status": _status,
-        "explain": _explain,
-        "runs": _runs,
-        "checkpoints": _checkpoints,
-        "verify": _verify,
-        "guard": lambda: guard_parser(_parser, _target_options),
-        **acting_arguments.builders(_parser, _target_options),
-    }
+    builders = _builders()
     if command and words[:1] not in (["run"], ["resume"]):
         raise UsageError("-- COMMAND is for `milepost run` and `milepost resume`")
     if words and words[0] in builders:
@@ -130,6 +92,23 @@ def parsed(argv: Sequence[str]) -> Arguments:
         arguments.start_command = command
         return arguments
     return _watch().parse_args(words, namespace=Arguments())
+
+
+def commands_there_are() -> tuple[str, ...]:
+    """By name, beside the screen's own."""
+    return tuple(_builders())
+
+
+def _builders() -> Mapping[str, Callable[[], argparse.ArgumentParser]]:
+    return {
+        "demo": _demo,
+        "status": _status,
+        "explain": _explain,
+        "runs": _runs,
+        "guard": lambda: guard_parser(_parser, _target_options),
+        **checking_arguments.builders(_parser),
+        **acting_arguments.builders(_parser, _target_options),
+    }
 
 
 def _parser(command: str, description: str, epilog: str = "") -> _Parser:
@@ -143,7 +122,7 @@ def _parser(command: str, description: str, epilog: str = "") -> _Parser:
 
 
 def _watch() -> _Parser:
-    parser = _parser("", _OVERVIEW, _EPILOG)
+    parser = _parser("", OVERVIEW, epilog())
     parser.add_argument("--version", action="version", version=f"milepost {__version__}")
     _target_options(parser)
     _screen_options(parser)
@@ -181,7 +160,7 @@ def _demo() -> _Parser:
 
 
 def _status() -> _Parser:
-    parser = _parser("status", "Read everything once and say how the run is.", _EPILOG)
+    parser = _parser("status", "Read everything once and say how the run is.", EXIT_CODES)
     _target_options(parser)
     parser.add_argument("--json", action="store_true", help="a versioned JSON document on stdout")
     parser.add_argument("--config", type=Path, help=argparse.SUPPRESS)
@@ -225,44 +204,6 @@ def _runs() -> _Parser:
     parser.add_argument("--json", action="store_true", help="a versioned JSON document on stdout")
     parser.add_argument("--config", type=Path, help=argparse.SUPPRESS)
     parser.set_defaults(command=commands.runs)
-    return parser
-
-
-def _checkpoints() -> _Parser:
-    parser = _parser(
-        "checkpoints",
-        "List a save folder: which checkpoints are whole, which one a restart would load, what\n"
-        "the disk still takes. Without DIR the folder of the run on this machine.",
-        "exit codes: 0 a restart loads the best there is, 3 it does not, 6 there is none",
-    )
-    parser.add_argument("folder", nargs="?", type=Path, metavar="DIR", help="the save folder")
-    parser.add_argument("--json", action="store_true", help="a versioned JSON document on stdout")
-    parser.set_defaults(command=checking.checkpoints)
-    return parser
-
-
-def _verify() -> _Parser:
-    parser = _parser(
-        "verify",
-        "Read every byte and take every checksum: a checkpoint, a part of one, a Hugging Face\n"
-        "folder, or one file of these. Finds what torch, DCP and safetensors load without a word.\n"
-        "The result is remembered, outside the folder, until a file changes. Nothing is written\n"
-        "to the checkpoint.",
-        "exit codes: 0 sound, 3 sound but the model holds nan or inf, 5 damaged or not whole,\n"
-        "6 nothing there, 7 something could not be read",
-    )
-    parser.add_argument(
-        "what",
-        nargs="?",
-        metavar="ITER|PATH",
-        help="a number in the run's save folder, or a path (default: what a restart would load)",
-    )
-    parser.add_argument("--all", action="store_true", help="every checkpoint of the folder")
-    parser.add_argument(
-        "--shallow", action="store_true", help="presence, sizes and indexes only: milliseconds"
-    )
-    parser.add_argument("--json", action="store_true", help="a versioned JSON document on stdout")
-    parser.set_defaults(command=checking.check)
     return parser
 
 
