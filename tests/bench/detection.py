@@ -102,7 +102,7 @@ def kill_engine(run: Subject) -> None:
 
 FAULTS: dict[str, Fault] = {
     "driver killed": Fault(
-        gone, ("run-crashed",), Policy.RESUME, make=kill_driver, target="5 s"
+        gone, ("run-crashed", "run-failed"), Policy.RESUME, make=kill_driver, target="5 s"
     ),
     "trainer dies": Fault(
         logged("ActorDiedError"), ("run-failed",), Policy.RESUME, "trainer-dies", target="5 s"
@@ -127,7 +127,7 @@ FAULTS: dict[str, Fault] = {
         target="5 s",
     ),
     "killed in a save": Fault(
-        gone, ("run-crashed",), Policy.RESUME, "save-killed-3", target="5 s"
+        gone, ("run-crashed", "run-failed"), Policy.RESUME, "save-killed-3", target="5 s"
     ),
 }  # fmt: skip
 IN_CONTAINER: dict[str, Fault] = {
@@ -299,6 +299,7 @@ class Apart:
                     **self._environment,
                     "XDG_STATE_HOME": f"{folder}/state",
                     "HOME": folder,
+                    "PYTHONPATH": str(Path(__file__).parents[1]),
                     "DETECTION": folder,
                 },
                 capture_output=True,

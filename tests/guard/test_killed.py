@@ -1,4 +1,7 @@
-"""A guard that is killed at any stage of what it does: the next one sees to it that one run lives."""
+"""A guard that is killed at any stage of what it does: the next one sees to it that one run lives.
+
+Every second stage with its action's process too; `python tests/guard_killed.py` is the whole.
+"""
 
 from __future__ import annotations
 
@@ -19,7 +22,8 @@ def made(monkeypatch: pytest.MonkeyPatch) -> Iterator[Callable[[], Place]]:
         yield make
 
 
-@pytest.mark.parametrize("with_executor", [False, True], ids=["guard", "guard and executor"])
-@pytest.mark.parametrize("stage", STAGES)
+@pytest.mark.parametrize(
+    ("stage", "with_executor"), [(stage, bool(at % 2)) for at, stage in enumerate(STAGES)]
+)
 def test_the_next_guard_goes_on(stage: str, with_executor: bool, made: Callable[[], Place]) -> None:
     assert outcome(made(), stage, with_executor=with_executor).faults == ()
