@@ -21,6 +21,7 @@ from begun import Stage, is_alive, killed_after, killed_at, staged, wait_until
 from tui.actions import spawn, spawning
 from tui.model.action import ActionState
 from tui.model.plan import ActionPlan
+from tui.model.recipe import Bounds
 from tui.runs.journal import Journal
 from tui.runs.recipe_store import kept
 
@@ -57,6 +58,16 @@ def test_it_runs_detached_with_its_own_log_folder_and_environment(stage: Stage) 
 def _umask() -> int:
     text = Path("/proc/self/status").read_text()
     return int(text.partition("Umask:")[2].split()[0], 8)
+
+
+def test_it_has_the_limits_and_priorities_of_the_start_before(stage: Stage) -> None:
+    bounds = Bounds(limits=(("NOFILE", 300, 400),), umask=0o27, nice=5, oom_score_adj=17)
+    script = "ulimit -S -n; ulimit -H -n; umask; nice; cat /proc/self/oom_score_adj; exec sleep 600"
+    stage.carried_out(stage.plan(stage.recipe(script, bounds=bounds)))
+    stage.has_begun()
+    wait_until(lambda: "\n17\n" in stage.log.read_text(), "it never printed")
+
+    assert stage.log.read_text().split()[1:] == ["300", "400", "0027", "5", "17"]
 
 
 def test_signals_are_as_a_shell_would_have_them(stage: Stage) -> None:

@@ -20,6 +20,7 @@ from sightings import NOW, container, job, process
 from tui.model.reading import Absence, Unknown
 from tui.model.recipe import Recipe, RecipeKind
 from tui.runs import origin, recipe, recipe_sources
+from tui.runs.bounds import bounds_of
 from tui.runs.docker_answers import FoundContainer
 from tui.runs.merge import FoundRun
 from tui.runs.process import RunProcess, find_processes
@@ -84,6 +85,7 @@ def test_a_driver_that_prints_into_a_file(tmp_path: Path) -> None:
         argv=driver.argv,
         environment=found.environment,
         cwd=str(tmp_path),
+        bounds=bounds_of(os.getpid()),
         log=str(log),
     )
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import shlex
 from collections.abc import Iterable, Iterator
 from contextlib import suppress
@@ -20,6 +21,7 @@ from tui.model.plan import Row
 from tui.model.recipe import Recipe, RecipeKind
 from tui.model.snapshot import Level
 from tui.model.target import RunTarget
+from tui.runs.bounds import limits_of
 
 _DISK = (
     "disk-full-at-next-save",
@@ -28,6 +30,7 @@ _DISK = (
     "disk-inodes",
     "disk-quota",
 )
+_LIMITS = {"NOFILE": "open files", "MEMLOCK": "bytes of locked memory", "NPROC": "processes"}
 _MOST_SCRIPT_BYTES = 1 << 20
 _MOST_NAMED = 3
 _LAUNCHER_KILLS = "pkill -9 sglang; ray stop --force; pkill -9 ray; pkill -9 miles; pkill -9 redis"
@@ -91,6 +94,19 @@ def hit_by_start(situation: Situation, recipe: Recipe) -> Iterator[Row]:
         text = f"the start command ends others by name: {named}"
         text += f" and {more} more" if more > 0 else ""
         yield Row(label="Checks", text=text, level=Level.WARNING)
+
+
+def limits(recipe: Recipe) -> Iterator[Row]:
+    """What the start cannot have as much of as the run had. Of a container its engine decides."""
+    if recipe.bounds is None or recipe.is_client or os.geteuid() == 0:
+        return
+    for name, words in _LIMITS.items():
+        before, highest = recipe.bounds.soft(name), limits_of(0, name)[1]
+        is_less = before is not None and highest >= 0 and (before < 0 or before > highest)
+        if is_less:
+            had = "no limit" if before == -1 else f"{before:,}"
+            text = f"{words}: {highest:,} at most here, {had} for the run before"
+            yield Row(label="Checks", text=text, level=Level.WARNING)
 
 
 def command_rows(recipe: Recipe) -> Iterator[Row]:

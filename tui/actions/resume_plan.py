@@ -75,6 +75,7 @@ def plan_resume(situation: Situation, ask: Ask) -> ActionPlan | Refusal:
             *preflight.disk(situation),
             *preflight.leftovers(situation),
             *preflight.hit_by_start(situation, recipe),
+            *preflight.limits(recipe),
             *again(situation, started.prove.signature),
             _then(best, steps, ask),
         ),

@@ -18,6 +18,7 @@ from tui.model.launch import Attachment
 from tui.model.reading import known
 from tui.model.recipe import Recipe, RecipeKind
 from tui.runs.attachment import attachment_of
+from tui.runs.bounds import bounds_of
 from tui.runs.docker_client import docker_command, is_detached
 from tui.runs.merge import FoundRun
 from tui.runs.output import OutputFile
@@ -89,6 +90,7 @@ def _recipe(argv: tuple[str, ...], folder: Path, log: str, at: float) -> Recipe:
         argv=argv,
         environment=tuple(os.environ.items()),
         cwd=str(folder),
+        bounds=bounds_of(os.getpid()),
         log=log,
         is_client=docker is not None,
         container_name=docker.container if docker is not None and docker.verb == "run" else "",
@@ -102,6 +104,7 @@ def _command(recipe: Recipe) -> Command:
         argv=recipe.argv,
         environment=recipe.environment or (),
         cwd=recipe.cwd,
+        bounds=recipe.bounds,
         log=recipe.log,
     )
 

@@ -9,9 +9,11 @@ Of the standard library alone, and run as a file: nothing of milepost lives on i
 
 from __future__ import annotations
 
+import contextlib
 import fcntl
 import json
 import os
+import resource
 import signal
 import sys
 from typing import TypedDict
@@ -29,6 +31,11 @@ class Order(TypedDict):
     argv: list[str]
     environment: dict[str, str]
     cwd: str
+    limits: list[tuple[str, int, int]]
+    umask: int
+    """-1: ours."""
+    priorities: dict[str, int]
+    """`nice` and `oom_score_adj`."""
 
 
 def main(mark: int, log: int) -> None:
@@ -60,7 +67,30 @@ def _become(order: Order, mark: int, log: int) -> None:
     signal.pthread_sigmask(signal.SIG_SETMASK, ())
     told = json.dumps([order["key"], os.getpid(), _start_ticks(), order["boot_id"]])
     os.pwrite(mark, told.encode().ljust(MARK_BYTES), 0)
+    _bind(order)
     os.execvpe(order["argv"][0], order["argv"], order["environment"])  # noqa: S606 - its purpose
+
+
+def _bind(order: Order) -> None:
+    """As far as this user may: a limit that can't be as high is as high as it can be."""
+    if order["umask"] >= 0:
+        os.umask(order["umask"])
+    with contextlib.suppress(OSError, KeyError):
+        os.setpriority(os.PRIO_PROCESS, 0, order["priorities"]["nice"])
+    with contextlib.suppress(OSError, KeyError), open("/proc/self/oom_score_adj", "w") as file:  # noqa: PTH123
+        file.write(str(order["priorities"]["oom_score_adj"]))
+    for name, soft, hard in order["limits"]:
+        with contextlib.suppress(OSError, ValueError, AttributeError):
+            _limit(getattr(resource, f"RLIMIT_{name}"), soft, hard)
+
+
+def _limit(which: int, soft: int, hard: int) -> None:
+    try:
+        resource.setrlimit(which, (soft, hard))
+    except (OSError, ValueError):
+        highest = resource.getrlimit(which)[1]
+        is_more = soft == resource.RLIM_INFINITY or soft > highest != resource.RLIM_INFINITY
+        resource.setrlimit(which, (highest if is_more else soft, highest))
 
 
 def _start_ticks() -> int:

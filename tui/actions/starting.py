@@ -77,6 +77,7 @@ def _command(recipe: Recipe, log: str) -> Command:
         argv=recipe.argv,
         environment=environment if environment is not None else tuple(os.environ.items()),
         cwd=recipe.cwd,
+        bounds=recipe.bounds,
         log=log,
     )
 

@@ -18,6 +18,21 @@ class RecipeKind(StrEnum):
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class Bounds:
+    """What a process was given by its shell, and gets again: its children inherit it."""
+
+    limits: tuple[tuple[str, int, int], ...]
+    """As in `getrlimit`: name without `RLIMIT_`, soft and hard; -1: no limit."""
+    umask: int
+    nice: int
+    oom_score_adj: int
+
+    def soft(self, name: str) -> int | None:
+        """The limit that counts; -1: none."""
+        return next((soft for each, soft, _ in self.limits if each == name), None)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Recipe:
     """The start of one run. Holds secrets: kept in files of mode 0600, and never shown whole."""
 
@@ -41,6 +56,8 @@ class Recipe:
     environment: tuple[tuple[str, str], ...] | None = field(default=None, repr=False)
     """Of the command; None: it could not be read."""
     cwd: str = ""
+    bounds: Bounds | None = None
+    """Of the command on this host; None: it could not be read, and a start gives it milepost's."""
     log: str = ""
     """The host's file that it prints into; empty: none of its own."""
     container_spec: str = field(default="", repr=False)

@@ -12,6 +12,7 @@ from collections.abc import Iterator
 from tui.model.reading import Unknown
 from tui.model.recipe import Recipe, RecipeKind
 from tui.runs.attachment import client_words, container_words, launcher_words
+from tui.runs.bounds import bounds_of
 from tui.runs.docker_answers import FoundContainer
 from tui.runs.docker_client import docker_command
 from tui.runs.merge import FoundRun
@@ -42,6 +43,7 @@ def of_client(client: RunProcess, run: FoundRun, at: float) -> Recipe:
         argv=client.argv,
         environment=environment,
         cwd=client.cwd,
+        bounds=bounds_of(client.pid) if environment is not None else None,
         log=_log_of(client),
         container_spec=found.spec if found is not None else "",
         is_client=True,
@@ -122,6 +124,7 @@ def of_process(process: RunProcess, run: FoundRun, at: float) -> Recipe:
         argv=process.argv,
         environment=environment,
         cwd=process.cwd,
+        bounds=bounds_of(process.pid) if environment is not None else None,
         log=_log_of(process),
         missing=(*_unknown_of(process, environment), *(needs_ray if is_submit else ())),
     )
