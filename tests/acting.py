@@ -19,7 +19,7 @@ import psutil
 from tui.demo.launch import DemoRun, start
 
 MILEPOST = (sys.executable, "-m", "tui")
-_DEADLINE_S = 90.0
+_DEADLINE_S = 300.0
 
 
 @dataclass(frozen=True, slots=True)

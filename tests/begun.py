@@ -27,7 +27,7 @@ from tui.model.recipe import Recipe, RecipeKind
 
 _POINTS = ("os.", "subprocess.", "fcntl.", "http.client.send", "socket.connect", "shutil.")
 _WRITES = os.O_WRONLY | os.O_RDWR | os.O_CREAT
-DEADLINE_S = 60.0
+DEADLINE_S = 200.0
 
 
 @dataclass(frozen=True, slots=True)

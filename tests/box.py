@@ -74,7 +74,7 @@ class Box:
         return listed
 
     def runs_until(
-        self, wanted: Callable[[list[dict[str, Any]]], bool], deadline_s: float = 120.0
+        self, wanted: Callable[[list[dict[str, Any]]], bool], deadline_s: float = 400.0
     ) -> list[dict[str, Any]]:
         """What it lists once that is as wanted."""
         end = time.monotonic() + deadline_s
@@ -104,7 +104,7 @@ class Box:
         for each in self._started:
             each.wait(60)
 
-    def run(self, *argv: str | Path, timeout: float = 120.0) -> subprocess.CompletedProcess[str]:
+    def run(self, *argv: str | Path, timeout: float = 400.0) -> subprocess.CompletedProcess[str]:
         """Run it to its end."""
         return subprocess.run(
             self.words(*argv),

@@ -19,7 +19,7 @@ from tui.model.checkpoint import Checkpoint, CheckpointState, Layout
 from tui.model.launch import LaunchArgs
 
 TESTS = Path(__file__).parent
-DEADLINE_S = 60
+DEADLINE_S = 200.0
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -13,7 +13,7 @@ import tempfile
 from dataclasses import dataclass
 from pathlib import Path
 
-RUN_DEADLINE_S = 90
+RUN_DEADLINE_S = 300
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -19,7 +19,7 @@ import pytest
 from box import Box, opened_box
 
 REPOSITORY = Path(__file__).parents[1]
-_START_S = 60.0
+_START_S = 200.0
 
 
 @dataclass(frozen=True)
@@ -80,7 +80,7 @@ class DockerBox:
             env={**os.environ, "DOCKER_HOST": self.host},
             capture_output=True,
             text=True,
-            timeout=120,
+            timeout=300,
         )
         if check and ran.returncode != 0:
             raise AssertionError(f"docker {' '.join(args)}: {ran.stderr}")

@@ -24,7 +24,7 @@ from places import Place, until
 from tui.model.action import ActionKind, ActionState
 
 Line = Callable[[dict[str, Any]], bool]
-_RESUMED_S = 200.0
+_RESUMED_S = 600.0
 
 
 def _remark(code: str) -> Line:

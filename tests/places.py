@@ -21,7 +21,7 @@ from ray_cluster import ADDRESS, RAY
 
 from tui.runs.ray_jobs import LOGS
 
-DEADLINE_S = 120.0
+DEADLINE_S = 400.0
 SPEED = 60
 CONVERTERS = Path(__file__).parent / "converters"
 """In the place of Miles' own."""

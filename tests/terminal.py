@@ -55,7 +55,7 @@ class Terminal:
         rows = (self.screen.buffer[y] for y in range(self.screen.lines))
         return "\n".join("".join(row[x].data for x in columns) for row in rows)
 
-    def until(self, seen: Callable[[str], bool], deadline_s: float = 60.0) -> str:
+    def until(self, seen: Callable[[str], bool], deadline_s: float = 200.0) -> str:
         """Wait until the screen fulfils the condition; the screen."""
         end = time.monotonic() + deadline_s
         while not seen(self.text):
@@ -63,7 +63,7 @@ class Terminal:
             self._feed(0.1)
         return self.text
 
-    def shows(self, *words: str, deadline_s: float = 60.0) -> str:
+    def shows(self, *words: str, deadline_s: float = 200.0) -> str:
         """Wait until all words stand on the screen."""
         return self.until(lambda text: all(word in text for word in words), deadline_s)
 
@@ -77,12 +77,12 @@ class Terminal:
             typed = typed[os.write(self._fd, typed[:512]) :]
             self._feed(0.0)
 
-    def leave(self, keys: str = "q", deadline_s: float = 30.0) -> int:
+    def leave(self, keys: str = "q", deadline_s: float = 120.0) -> int:
         """Press keys and wait for the end; the exit code."""
         self.type(keys)
         return self.ends(deadline_s)
 
-    def ends(self, deadline_s: float = 30.0, bytes_per_s: int | None = None) -> int:
+    def ends(self, deadline_s: float = 120.0, bytes_per_s: int | None = None) -> int:
         """Wait for the end; the exit code."""
         end = time.monotonic() + deadline_s
         while self.code is None:

@@ -15,7 +15,7 @@ from tui.explain import explained
 from tui.model.snapshot import RunState, Snapshot
 from tui.watch import monitor_of
 
-DEADLINE_S = 120.0
+DEADLINE_S = 400.0
 SPEED, ROLLOUTS = 3000.0, 500
 
 

@@ -199,7 +199,7 @@ class TestProcess:
             assert host == "127.0.0.1"
 
             def answers() -> bool:
-                with urllib.request.urlopen(f"http://{host}:{port}/metrics", timeout=30) as page:
+                with urllib.request.urlopen(f"http://{host}:{port}/metrics", timeout=300) as page:
                     return b"milepost_guard_state{run=" in page.read()
 
             until(answers)

@@ -21,7 +21,7 @@ from tui.model.snapshot import Resume, RunState, Snapshot
 from tui.watch import monitor_of
 
 SPEED = 60.0
-DEADLINE_S = 90.0
+DEADLINE_S = 300.0
 
 Seen = Callable[[Snapshot], bool]
 

@@ -17,7 +17,7 @@ from tui.model.reading import Known, known
 from tui.model.snapshot import Snapshot
 from tui.monitor import Monitor
 
-DEADLINE_S = 10.0
+DEADLINE_S = 60.0
 
 
 class Probe:

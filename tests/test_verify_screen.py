@@ -68,6 +68,6 @@ def test_leaving_in_the_middle_leaves_no_process(data: Path, tmp_path: Path) -> 
             if "tui.probes.verify_reader" in child.cmdline()
         )
         assert terminal.leave() == 0
-        psutil.wait_procs([reader], timeout=30)
+        psutil.wait_procs([reader], timeout=300)
 
     assert not reader.is_running() or reader.status() == psutil.STATUS_ZOMBIE

@@ -19,7 +19,7 @@ from pathlib import Path
 
 import pyte
 
-DEADLINE_S = 60.0
+DEADLINE_S = 200.0
 SIZE = (160, 50)
 WANTED = ("RUNNING", "NVIDIA GB10", "rollout")
 

@@ -130,7 +130,7 @@ class TestPorts:
             )
             told = subprocess.run(
                 [sys.executable, "-c", script, str(port)],
-                capture_output=True, text=True, cwd=Path(__file__).parents[2], timeout=60,
+                capture_output=True, text=True, cwd=Path(__file__).parents[2], timeout=300,
             )  # fmt: skip
         assert (told.stdout.strip(), told.stderr) == ("[0]", "")
 

@@ -24,7 +24,7 @@ from tui.model.action import ActionState
 from tui.model.plan import ActionPlan, Refusal
 from tui.watch import monitor_of
 
-DEADLINE_S = 60.0
+DEADLINE_S = 200.0
 
 
 def until(condition: Callable[[], bool], what: str) -> None:

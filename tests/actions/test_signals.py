@@ -138,7 +138,7 @@ def test_a_signal_to_another_users_process_is_refused(sleeper: subprocess.Popen[
     )
     told = subprocess.run(
         [sys.executable, "-c", script, str(sleeper.pid)],
-        capture_output=True, text=True, cwd=ROOT, timeout=60,
+        capture_output=True, text=True, cwd=ROOT, timeout=300,
     )  # fmt: skip
     assert (told.stdout.strip(), told.stderr) == ("refused", "")
     assert sleeper.poll() is None

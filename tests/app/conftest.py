@@ -19,7 +19,7 @@ from tui.app.themes import all_themes
 from tui.model.launch import Attachment
 from tui.model.snapshot import Snapshot
 
-DEADLINE_S = 30.0
+DEADLINE_S = 200.0
 
 
 @pytest.fixture(autouse=True)

@@ -22,7 +22,7 @@ import pytest
 pytestmark = pytest.mark.pty
 
 CHILD = Path(__file__).parent / "pty_child.py"
-DEADLINE_S = 30.0
+DEADLINE_S = 200.0
 QUIET_UPDATE_BYTES = 2048
 SCROLLING_UPDATE_BYTES = 4096
 

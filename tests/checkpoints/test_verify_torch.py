@@ -38,7 +38,7 @@ def written(torch: Any, tmp_path_factory: pytest.TempPathFactory) -> Path:
     ranks = [
         subprocess.Popen([*words, str(rank), str(root / "rendezvous")]) for rank in range(RANKS)
     ]
-    assert [rank.wait(timeout=120) for rank in ranks] == [0] * RANKS
+    assert [rank.wait(timeout=300) for rank in ranks] == [0] * RANKS
     return root
 
 

@@ -18,7 +18,7 @@ def converted(checkpoint: Path, output: Path, origin: str) -> subprocess.Complet
         [sys.executable, "-m", "tui.demo.convert", *map(str, folders)],
         capture_output=True,
         text=True,
-        timeout=60,
+        timeout=300,
     )
 
 

@@ -16,7 +16,7 @@ from tui.demo import faults, launch
 from tui.demo.checkpoint import Stage
 from tui.demo.launch import DemoRun
 
-DEADLINE_S = 60.0
+DEADLINE_S = 200.0
 NO_EVAL = ("--eval-interval", "0")
 PARTS = ("model", "optimizer", "lr_scheduler")
 

@@ -20,7 +20,7 @@ from demo_runs import command
 from tui.demo import launch
 from tui.demo.launch import DemoRun
 
-DEADLINE_S = 60.0
+DEADLINE_S = 200.0
 
 
 def wait_until(condition: Callable[[], bool], what: str) -> None:
@@ -151,7 +151,7 @@ def test_a_leash_without_a_pipe_holds_nothing(tmp_path: Path) -> None:
         stdin=subprocess.DEVNULL,
         capture_output=True,
         check=False,
-        timeout=60,
+        timeout=300,
     )
 
     assert done.returncode == 0
@@ -240,7 +240,7 @@ def test_ports_are_taken_as_asked(tmp_path: Path) -> None:
             capture_output=True,
             text=True,
             check=False,
-            timeout=60,
+            timeout=300,
         )
     finally:
         holder.stop()

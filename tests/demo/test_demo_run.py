@@ -261,7 +261,7 @@ def test_the_demo_stands_alone() -> None:
         capture_output=True,
         text=True,
         check=True,
-        timeout=60,
+        timeout=300,
         env={"PATH": os.environ["PATH"]},
     )
     own, foreign = done.stdout.splitlines()

@@ -18,7 +18,7 @@ from tui.runs.docker import DockerEngine
 
 pytestmark = pytest.mark.engine
 
-DEADLINE_S = 60.0
+DEADLINE_S = 200.0
 
 
 @pytest.fixture

@@ -152,7 +152,7 @@ def _compose(docker_box: DockerBox, folder: Path) -> None:
     words = ("docker-compose", "--project-name", "lab", "--project-directory", str(folder))
     environment = {**os.environ, "DOCKER_HOST": docker_box.host}
     up = [*words, "--file", str(folder / "docker-compose.yml"), "up", "--detach"]
-    ran = subprocess.run(up, env=environment, capture_output=True, text=True, timeout=120)
+    ran = subprocess.run(up, env=environment, capture_output=True, text=True, timeout=300)
     assert ran.returncode == 0, ran.stderr
 
 

@@ -162,7 +162,7 @@ def test_one_acts_and_the_others_say_who_does(docker_box: DockerBox, tmp_path: P
         finally:
             driver.resume()
         (acting,) = (each for each in commands if each not in ended)
-        acting.communicate(timeout=60)
+        acting.communicate(timeout=300)
         assert acting.returncode == ExitCode.WELL
         first.type("\r")
         first.shows("is whole: asked")

@@ -35,7 +35,7 @@ from tui.runs.lock import LockHeldError, locked
 from tui.runs.state_dir import run_folder
 
 RESUME = Terms(policy=Policy.RESUME)
-DEADLINE_S = 30.0
+DEADLINE_S = 200.0
 
 
 def until(condition: Callable[[], object]) -> None:

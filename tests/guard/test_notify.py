@@ -32,7 +32,7 @@ from tui.model.journal import Remark
 from tui.model.reduce import ALERT_HOLD_S, ALERT_LOG_LIMIT, reduce
 from tui.model.snapshot import Alert, AlertRecord, Level, Snapshot
 
-DEADLINE_S = 30.0
+DEADLINE_S = 200.0
 NOTICE = Notice(
     at=NOW,
     run="run-a",

@@ -73,7 +73,7 @@ def given_to_the_trainer(
     told.write_bytes(b"")
     environment = {"PATH": f"{stub}:{os.environ['PATH']}", "TOLD": str(told), "LC_ALL": "C.UTF-8"}
     environment |= dict(variables)
-    subprocess.run([shell, "-c", text], env=environment, check=True, timeout=30, cwd=stub)
+    subprocess.run([shell, "-c", text], env=environment, check=True, timeout=300, cwd=stub)
     script, *words = told.read_bytes().decode().removesuffix("\0").split("\0")
     assert script == "train.py"
     return tuple(words)

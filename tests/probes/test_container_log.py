@@ -18,7 +18,7 @@ from tui.probes import container_log
 from tui.probes.container_log import ContainerLogProbe, place_of_end
 from tui.runs.docker import DockerEngine
 
-DEADLINE_S = 20.0
+DEADLINE_S = 200.0
 
 
 class FakeDocker(DockerEngine):

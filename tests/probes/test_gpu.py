@@ -24,7 +24,7 @@ from tui.probes.gpu_reader import Tick
 
 GIB = 2**30
 NOW = 1_000_000.0
-PATIENCE_S = 60.0
+PATIENCE_S = 200.0
 
 GB10 = {
     "driver": "580.126.09",

@@ -22,7 +22,7 @@ from tui.model.snapshot import Snapshot
 from tui.probes import log_tail
 from tui.probes.log_tail import LogProbe
 
-DEADLINE_S = 20.0
+DEADLINE_S = 200.0
 
 
 def watching(path: Path) -> Snapshot:

@@ -26,7 +26,7 @@ from tui.model.reduce import reduce, reduced
 from tui.model.snapshot import Snapshot
 from tui.probes.verify import READER, VerifyProbe
 
-PATIENCE_S = 30.0
+PATIENCE_S = 200.0
 HUGE_BYTES = 64 << 30
 HALF = '{"done": 5, "total": 10, "seconds": 2.5}'
 HANGS = (sys.executable, "-c", f"import time; print('{HALF}', flush=True); time.sleep(600)")
