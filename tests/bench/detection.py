@@ -29,7 +29,7 @@ from dataclasses import asdict, dataclass, field, replace
 from pathlib import Path
 
 import psutil
-from bench.detection_runs import Subject, bare, contained, docker, engine
+from bench.detection_runs import FAULT, Subject, bare, contained, docker, engine
 
 from tui.actions.desk import Desk
 from tui.actions.started import end_started
@@ -188,10 +188,12 @@ class Mended(Desk):
 
 
 def _mended(step: Step) -> Step:
-    if not isinstance(step, StartRun) or "--fault" not in step.recipe.argv:
+    if not isinstance(step, StartRun):
         return step
-    at = step.recipe.argv.index("--fault")
-    argv = (*step.recipe.argv[:at], *step.recipe.argv[at + 2 :])
+    argv = tuple(word for word in step.recipe.argv if not word.startswith(FAULT))
+    if "--fault" in argv:
+        at = argv.index("--fault")
+        argv = (*argv[:at], *argv[at + 2 :])
     return replace(step, recipe=replace(step.recipe, argv=argv))
 
 
@@ -292,7 +294,7 @@ class Apart:
 
     def trial(self, name: str) -> Trial:
         """What came of it, or the last words of why there is nothing."""
-        with tempfile.TemporaryDirectory(prefix="detection-") as folder:
+        with tempfile.TemporaryDirectory(prefix="detection-", ignore_cleanup_errors=True) as folder:
             done = subprocess.run(
                 self._words(sys.executable, __file__, "--one", name, *self._options),
                 env={

@@ -20,7 +20,15 @@ from tui.demo.launch import start
 from tui.errors import MilepostError
 from tui.model.launch import Attachment
 
-_OPTIONS = ("--num-rollout", "1000", "--save-interval", "1", "--eval-interval", "100")
+_SCRIPT = """\
+#!/bin/sh
+# Not the first process itself, which no signal from within its container would kill.
+{python} -m tui.demo --dir /demo --speed {speed:g} --num-rollout 1000 --save-interval 1 \
+    --eval-interval 100 --save /demo/checkpoints --load /demo/checkpoints ${{FAULT}}
+exit $?
+"""
+FAULT = "--env=FAULT="
+"""Begins the word of the docker client that has a fault strike."""
 _START_S = 60.0
 MOUNTS, IMAGE = "DETECTION_MOUNTS", "DETECTION_IMAGE"
 """Environment of a trial in a container."""
@@ -85,12 +93,12 @@ def contained(folder: Path, speed: float, fault: str) -> Iterator[Subject]:
     name, demo = f"run-{folder.name.rpartition('-')[2]}", folder / "demo"
     (demo / "runs").mkdir(parents=True)
     log = demo / "runs" / "plain.log"
+    (demo / "start.sh").write_text(_SCRIPT.format(python=sys.executable, speed=speed))
     words = (
         *("docker", "run", "--rm", f"--name={name}", "--network=host", "--tmpfs=/tmp"),
-        *os.environ[MOUNTS].split(), f"--volume={demo}:/demo", os.environ[IMAGE],
-        *(sys.executable, "-m", "tui.demo", "--dir", "/demo", "--speed", f"{speed:g}"),
-        *("--save", "/demo/checkpoints", "--load", "/demo/checkpoints", *_OPTIONS),
-        *(("--fault", fault) if fault else ()),
+        *os.environ[MOUNTS].split(), f"--volume={demo}:/demo",
+        *((f"{FAULT}--fault {fault}",) if fault else ()), os.environ[IMAGE],
+        *("/bin/sh", "/demo/start.sh"),
     )  # fmt: skip
     with log.open("wb") as file:
         client = subprocess.Popen(
