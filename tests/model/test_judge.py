@@ -130,6 +130,20 @@ def test_the_oom_flag_is_a_cause_and_exit_137_alone_is_not() -> None:
     assert flagged.kind == "killed for memory"
 
 
+def test_what_docker_was_told_to_end_is_no_riddle_and_an_error_in_the_log_tells_more() -> None:
+    told = replace(alive(), status="exited", exit_code=137, told_to_end=True)
+    snapshot = at_work(container=known(told, NOW))
+    error = Clue(kind="Python error", line="ValueError: bad", source="trainer", at=NOW)
+    plain = judge(snapshot).cause
+    with_error = judge(replace(snapshot, story=replace(snapshot.story, clues=(error,)))).cause
+
+    assert plain is not None
+    assert plain.line.startswith("Docker was told to end its container (stop, kill or rm): ")
+    assert plain.kind == "ended from outside"
+    assert with_error is not None
+    assert with_error.kind == "Python error"
+
+
 def test_a_process_killed_in_a_container_that_lives_is_an_alert_and_no_cause_of_a_later_end() -> (
     None
 ):

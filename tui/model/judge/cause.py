@@ -48,7 +48,7 @@ def cause_of(snapshot: Snapshot, standing: Standing) -> Cause | None:
     if "no rollout was trained" in standing.reason:
         line = "nothing was done: check --num-rollout against the checkpoint's rollout"
         return Cause(line=line, kind="unknown", evidence=(standing.reason,))
-    return _weak_cause(clues, standing)
+    return _weak_cause(clues) or _ended_from_outside(snapshot, standing) or _unknown(standing)
 
 
 def _killed_for_memory(snapshot: Snapshot, standing: Standing) -> Cause | None:
@@ -80,7 +80,7 @@ def _evidence(clues: tuple[Clue, ...], best: Clue) -> tuple[str, ...]:
     return tuple(dict.fromkeys([best.line, *same]))[:4]
 
 
-def _weak_cause(clues: tuple[Clue, ...], standing: Standing) -> Cause:
+def _weak_cause(clues: tuple[Clue, ...]) -> Cause | None:
     died = [clue for clue in clues if clue.kind == ClueKind.WORKER_DIED.value]
     python = [clue for clue in clues if clue.kind == ClueKind.PYTHON.value]
     telling = [clue for clue in python if "ActorDied" not in clue.line]
@@ -93,5 +93,17 @@ def _weak_cause(clues: tuple[Clue, ...], standing: Standing) -> Cause:
     if died:
         line = "unknown: a worker process died, and nothing read says why"
         return Cause(line=line, kind="unknown", evidence=tuple(clue.line for clue in died[:3]))
+    return None
+
+
+def _ended_from_outside(snapshot: Snapshot, standing: Standing) -> Cause | None:
+    """What the engine's own record of commands tells."""
+    if not isinstance(snapshot.container, Known) or not snapshot.container.value.told_to_end:
+        return None
+    line = f"Docker was told to end its container (stop, kill or rm): {standing.reason}"
+    return Cause(line=line, kind="ended from outside", evidence=(standing.reason,))
+
+
+def _unknown(standing: Standing) -> Cause:
     line = f"unknown: {standing.reason}; nothing read says why"
     return Cause(line=line, kind="unknown", evidence=(standing.reason,))
