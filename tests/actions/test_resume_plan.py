@@ -156,6 +156,27 @@ def test_a_command_that_was_never_seen_can_be_given(tmp_path: Path) -> None:
     assert start.recipe.argv == ("python", "train.py", "--load", SAVE)
 
 
+@pytest.mark.parametrize("load", [SAVE, f"{SAVE}/", "/elsewhere", None])
+def test_a_script_that_hides_the_command_is_started_as_it_is_where_it_loads_what_it_saves(
+    tmp_path: Path, load: str | None
+) -> None:
+    snapshot = running()
+    launch = replace(snapshot.story.launch, argv=("train.py",), save=SAVE, load=load)
+    snapshot = replace(snapshot, story=replace(snapshot.story, launch=launch))
+    script = recipe("sh", "/work/start.sh")
+    plan = plan_resume(situation(snapshot, tmp_path, lives=False, recipe=script), ASK)
+
+    if load in (None, "/elsewhere"):
+        assert isinstance(plan, Refusal)
+        assert "start.sh builds the train command" in plan.reason
+        return
+    assert isinstance(plan, ActionPlan)
+    (start,) = [step for step in plan.steps if isinstance(step, StartRun)]
+    assert start.recipe.argv == ("sh", "/work/start.sh")
+    told = [row.text for row in plan.rows]
+    assert f"changes: none: its last start printed that it loads {SAVE}" in told
+
+
 def test_an_older_checkpoint_that_is_chosen_is_not_saved_over_first(tmp_path: Path) -> None:
     snapshot = running()
     older = checkpoints(snapshot)[1].iteration

@@ -70,6 +70,14 @@ def _edited(situation: Situation, recipe: Recipe) -> tuple[Recipe, tuple[str, ..
     options = _options(situation, recipe)
     if isinstance(options, Refusal):
         return options
+    edited = _with(recipe, options)
+    if isinstance(edited, Refusal) and (folder := _loads_already(situation)):
+        # The script that hides the train command gives it what a resume needs.
+        return recipe, (f"none: its last start printed that it loads {folder}",)
+    return edited
+
+
+def _with(recipe: Recipe, options: dict[str, str]) -> tuple[Recipe, tuple[str, ...]] | Refusal:
     if recipe.kind is RecipeKind.JOB:
         job = entrypoint_with_options(recipe.entrypoint, options)
         if isinstance(job, Refusal):
@@ -82,6 +90,14 @@ def _edited(situation: Situation, recipe: Recipe) -> tuple[Recipe, tuple[str, ..
     environment = None if recipe.environment is None else edited.command.environment
     changed = replace(recipe, argv=edited.command.argv, environment=environment)
     return changed, _told(edited)
+
+
+def _loads_already(situation: Situation) -> str:
+    """The folder that the run printed as the one it both saves to and loads; empty: none."""
+    launch = situation.snapshot.story.launch
+    if launch.save is None or launch.load is None:
+        return ""
+    return launch.save if launch.save.rstrip("/") == launch.load.rstrip("/") else ""
 
 
 def _told(edited: Edited[Command] | Edited[str]) -> tuple[str, ...]:
