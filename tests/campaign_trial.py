@@ -151,11 +151,15 @@ class Scene:
             self.kill()
 
     def kill(self) -> None:
-        """End what lives of it, as the kernel does."""
-        for pid in self.drivers():
-            with suppress(ProcessLookupError):
-                os.kill(pid, signal.SIGKILL)
-        until(lambda: self.place.is_gone)
+        """End what lives of it, as the kernel does; a driver that is still to come too."""
+
+        def is_gone() -> bool:
+            for pid in self.drivers():
+                with suppress(ProcessLookupError):
+                    os.kill(pid, signal.SIGKILL)
+            return self.place.is_gone
+
+        until(is_gone)
 
     def drivers(self) -> list[int]:
         return instances(DRIVER, self.place.mark)
