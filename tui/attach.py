@@ -160,10 +160,11 @@ def is_of_start(attachment: Attachment, started: Mapping[str, str]) -> bool:
 
 
 def _seen(at: float, name: str = "") -> Sightings:
-    return look_around(at, _ray_answer, name)
+    return look_around(at, ray_answer, name)
 
 
-def _ray_answer(at: float) -> Reading[str]:
+def ray_answer(at: float) -> Reading[str]:
+    """What Ray's dashboard says of its jobs."""
     answer = fetch(ray_jobs.URL, ray_jobs.PATH, at)
     if isinstance(answer, Unknown):
         return answer

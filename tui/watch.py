@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
 
-from tui.attach import Target, completed, found, started_again
+from tui.attach import Target, completed, found, ray_answer, started_again
 from tui.config import Config
 from tui.errors import MilepostError
 from tui.model.events import Attached, Event, RunsFound
@@ -24,6 +24,7 @@ from tui.probes.engines import EnginesProbe
 from tui.probes.gone import GoneProbe
 from tui.probes.gpu import GpuProbe
 from tui.probes.guard import GuardProbe
+from tui.probes.job import JobProbe
 from tui.probes.journal import JournalProbe
 from tui.probes.log_tail import LogProbe
 from tui.probes.memory import DiskProbe, MemoryProbe
@@ -173,6 +174,7 @@ def monitor_of(
     probes += [
         DriverProcesses(),
         GoneProbe(is_gone),
+        JobProbe(ray_answer),
         JournalProbe(),
         GuardProbe(),
         *([RunFinder(target)] if target is not None else []),

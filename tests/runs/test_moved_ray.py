@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 from box import Box
 from moves import CHECKPOINT, moved_while_gone, moved_while_it_lives, resumed
-from places import RayClient, RayJob
-from ray_cluster import opened_cluster
+from places import RayClient, RayJob, until
+from ray_cluster import ADDRESS, RAY, opened_cluster
 
 pytestmark = pytest.mark.ray
 
@@ -41,3 +42,22 @@ def test_the_client_of_a_job_is_started_again_with_another_id(cluster: Box, tmp_
         assert run.logs == ["plain.log", "plain-resume.log", "plain-resume-2.log"]
         own = [status for job, status in run.jobs.items() if job.startswith("two")]
         assert sorted(own) == ["FAILED", "RUNNING", "STOPPED"]
+
+
+def test_a_job_that_nobody_followed_is_stopped_by_a_person_or_killed(
+    cluster: Box, tmp_path: Path
+) -> None:
+    with RayJob(cluster, tmp_path) as run:
+        run.wait_for_checkpoint(CHECKPOINT)
+        run.outcome("save", "one")
+        assert cluster.run(RAY, "job", "stop", *ADDRESS, "one").returncode == 0
+        until(lambda: run.is_gone)
+        assert _state(cluster, "one") == "stopped"
+        (job,) = (run.outcome("resume", "one")["facts"]["submission_id"],)
+        run.kill()
+        assert _state(cluster, job) == "failed"
+
+
+def _state(cluster: Box, job: str) -> str:
+    told = cluster.milepost("status", "--json", job)
+    return str(json.loads(told.stdout)["summary"]["state"])

@@ -18,6 +18,7 @@ def test_a_captured_answer(data: Path) -> None:
             status="SUCCEEDED",
             entrypoint="python3 /root/miles/train.py --save /ckpt/run-a --load /ckpt/run-a "
             "--save-interval 20 --num-rollout 200",
+            message="Job finished successfully.",
             driver_pid=21924,
             started_at=1795952349.126,
             ended_at=1795952355.192,

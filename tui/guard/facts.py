@@ -62,7 +62,7 @@ def _witnesses(snapshot: Snapshot) -> Iterator[Fact]:
     """Each source that is heard and tells of the end."""
     ending = snapshot.story.ending
     if ending is not None and heard(snapshot, "log").is_yes:
-        yield yes(f"its log tells of its end: {ending.detail or ending.end}", ending.at)
+        yield yes(f"its own last word: {ending.detail or ending.end}", ending.at)
     held = snapshot.container
     if isinstance(held, Known) and heard(snapshot, "container").is_yes:
         container = held.value

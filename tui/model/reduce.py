@@ -265,6 +265,17 @@ def _processes_read(snapshot: Snapshot, event: events.ProcessesRead) -> Snapshot
     return replace(snapshot, processes=event.tree)
 
 
+def _job_ended(snapshot: Snapshot, event: events.JobEnded) -> Snapshot:
+    """As if its log said so. Of a job that was watched before it is no news."""
+    job = snapshot.attachment.job
+    if job is None or job.value != event.submission_id:
+        return snapshot
+    ended = events.RunEnded(
+        at=event.at, end=event.end, detail=event.detail, job_id=event.submission_id
+    )
+    return replace(snapshot, story=told(snapshot.story, ended))
+
+
 def _probe_missed(snapshot: Snapshot, event: events.ProbeMissed) -> Snapshot:
     return replace(snapshot, missed={**snapshot.missed, event.probe: event.fault})
 
@@ -350,6 +361,7 @@ _READINGS: Mapping[type[events.Event], Fold] = {
     events.VerifyTold: _verify_told,
     events.ContainerRead: _container_read,
     events.ProcessesRead: _processes_read,
+    events.JobEnded: _job_ended,
     events.ProbeMissed: _probe_missed,
     events.ProbeRecovered: _probe_recovered,
     events.LogRead: _log_read,

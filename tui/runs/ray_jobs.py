@@ -16,6 +16,8 @@ LOGS = "/tmp/ray/session_latest/logs"  # noqa: S108 - Ray's own place
 _ACTIVE = frozenset(("PENDING", "RUNNING"))
 _DRIVER_LOG = re.compile(r"job-driver-(.+)\.log")
 _IN_ENVIRONMENT = re.compile(r'"job_submission_id": "([^"]+)"')
+_QUOTE = re.compile(r",? last available logs|\n")
+_LONGEST_MESSAGE = 300
 _MOST_JOBS = 256
 
 
@@ -26,6 +28,8 @@ class RayJob:
     submission_id: str
     status: str
     """Ray's word: PENDING, RUNNING, STOPPED, SUCCEEDED, FAILED."""
+    message: str = ""
+    """What Ray says of it, such as how it ended; without the log that it quotes."""
     entrypoint: str = field(default="", repr=False)
     """The command, unmasked."""
     driver_pid: int = 0
@@ -75,6 +79,7 @@ def _job(entry: Mapping[str, Any]) -> RayJob:
     return RayJob(
         submission_id=str(entry.get("submission_id") or ""),
         status=str(entry.get("status") or ""),
+        message=_QUOTE.split(str(entry.get("message") or ""), 1)[0][:_LONGEST_MESSAGE],
         entrypoint=str(entry.get("entrypoint") or ""),
         driver_pid=int(pid) if pid.isdecimal() else 0,
         started_at=_seconds(entry.get("start_time")),

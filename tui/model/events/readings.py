@@ -9,6 +9,7 @@ from tui.model.action import ActionRecord
 from tui.model.checkpoint import CheckpointTree, Verifying
 from tui.model.engine import EngineProbe, RouterProbe
 from tui.model.events.base import Event
+from tui.model.events.log import End
 from tui.model.gpu import GpuReport
 from tui.model.guard import GuardStatus
 from tui.model.launch import Attachment, Container, ListedRun, ProcessTree
@@ -128,6 +129,15 @@ class ProcessesRead(Event):
     """The process table was read."""
 
     tree: Reading[ProcessTree]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class JobEnded(Event):
+    """Ray says that the run's job is over: its log need not, where nobody followed it."""
+
+    submission_id: str
+    end: End
+    detail: str = ""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
