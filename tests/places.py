@@ -230,12 +230,12 @@ class RayJob(Place):
     name = "one"
 
     def start(self) -> None:
-        words = ("job", "submit", *ADDRESS, "--no-wait", "--submission-id=one")
+        words = ("job", "submit", *ADDRESS, "--no-wait", f"--submission-id={self.name}")
         sent = self.box.run(RAY, *words, "--", *self.command)
         assert sent.returncode == 0, sent.stdout + sent.stderr
 
     def first_log(self) -> str:
-        return self.box.run("cat", f"{LOGS}/job-driver-one.log").stdout
+        return self.box.run("cat", f"{LOGS}/job-driver-{self.name}.log").stdout
 
     @property
     def jobs(self) -> dict[str, str]:

@@ -47,13 +47,15 @@ def test_the_client_of_a_job_is_started_again_with_another_id(cluster: Box, tmp_
 def test_a_job_that_nobody_followed_is_stopped_by_a_person_or_killed(
     cluster: Box, tmp_path: Path
 ) -> None:
-    with RayJob(cluster, tmp_path) as run:
+    place = RayJob(cluster, tmp_path)
+    place.name = "three"
+    with place as run:
         run.wait_for_checkpoint(CHECKPOINT)
-        run.outcome("save", "one")
-        assert cluster.run(RAY, "job", "stop", *ADDRESS, "one").returncode == 0
-        until(lambda: run.is_gone)
-        assert _state(cluster, "one") == "stopped"
-        (job,) = (run.outcome("resume", "one")["facts"]["submission_id"],)
+        run.wait_for_recipe()
+        assert cluster.run(RAY, "job", "stop", *ADDRESS, run.name).returncode == 0
+        until(lambda: run.jobs[run.name] == "STOPPED")
+        assert _state(cluster, run.name) == "stopped"
+        job = run.outcome("resume", run.name)["facts"]["submission_id"]
         run.kill()
         assert _state(cluster, job) == "failed"
 
