@@ -4,12 +4,13 @@ Usage: PYTHONPATH=tests python tests/bench/resume.py [ROUNDS]   (default 5)
 
 The script does no more than has to be: SIGTERM, wait for the driver's end, the same command into a
 new log, and `grep` until it shows what was loaded and the first rollout. Both are timed from their
-start to the proof. For milepost also the parts, as its journal tells them.
+start to the proof. For milepost also the parts, as its journal tells them. Compiled, as it is installed.
 """
 
 from __future__ import annotations
 
 import json
+import os
 import statistics
 import subprocess
 import sys
@@ -78,6 +79,7 @@ def _parts(entries: list[dict[str, Any]], began_at: float) -> dict[str, float]:
 
 
 def main(rounds: int) -> None:
+    os.environ.pop("PYTHONDONTWRITEBYTECODE", None)
     hand, tool, parts = [], [], []
     with (
         tempfile.TemporaryDirectory(ignore_cleanup_errors=True) as folder,
