@@ -158,13 +158,16 @@ def test_it_comes_last_at_the_processor_and_at_the_disk(
     assert not session.exists() or session.read_text().split()[-2:] == ["nice", "19"]
 
 
-def test_progress_is_told_as_it_comes(desk: Callable[..., Desk]) -> None:
-    on = desk(HANGS)
+def test_progress_is_told_as_it_comes(desk: Callable[..., Desk], tmp_path: Path) -> None:
+    go = tmp_path / "go"
+    waits = f"import os, time\nwhile not os.path.exists({str(go)!r}): time.sleep(0.01)\n"
+    on = desk((sys.executable, "-c", f"{waits}print('{HALF}', flush=True); time.sleep(600)"))
     on.ask(Path("/ckpt/iter_0000004"))
     first = on.read()
     assert first is not None
     assert (first.path, first.total_bytes) == ("/ckpt/iter_0000004", 0)
 
+    go.touch()
     assert on.reads() == replace(first, done_bytes=5, total_bytes=10, seconds=2.5)
 
 
