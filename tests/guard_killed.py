@@ -95,11 +95,13 @@ def _meets_its_fate(scene: Scene, stage: str, *, with_executor: bool) -> None:
 
 
 @contextmanager
-def guard(place: Place) -> Iterator[psutil.Process]:
-    """One that may resume."""
-    options = {"stdout": subprocess.DEVNULL, "stderr": subprocess.DEVNULL}
-    words = ("guard", *place.named, "--act", "resume")
-    entered = place.box.start(sys.executable, "-m", "tui", *words, **options)
+def guard(place: Place, *options: str) -> Iterator[psutil.Process]:
+    """One that may resume; killed at the end."""
+    entered = place.box.start(
+        *(sys.executable, "-m", "tui", "guard", *place.named, "--act", "resume", *options),
+        stdout=subprocess.DEVNULL,
+        stderr=subprocess.DEVNULL,
+    )
     until(lambda: bool(psutil.Process(entered.pid).children()))
     (process,) = psutil.Process(entered.pid).children()
     try:

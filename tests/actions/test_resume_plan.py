@@ -163,7 +163,7 @@ def test_a_script_that_hides_the_command_is_started_as_it_is_where_it_loads_what
     snapshot = running()
     launch = replace(snapshot.story.launch, argv=("train.py",), save=SAVE, load=load)
     snapshot = replace(snapshot, story=replace(snapshot.story, launch=launch))
-    script = recipe("sh", "/work/start.sh")
+    script = recipe("sh", "start.sh")
     plan = plan_resume(situation(snapshot, tmp_path, lives=False, recipe=script), ASK)
 
     if load in (None, "/elsewhere"):
@@ -172,7 +172,7 @@ def test_a_script_that_hides_the_command_is_started_as_it_is_where_it_loads_what
         return
     assert isinstance(plan, ActionPlan)
     (start,) = [step for step in plan.steps if isinstance(step, StartRun)]
-    assert start.recipe.argv == ("sh", "/work/start.sh")
+    assert start.recipe.argv == ("sh", "start.sh")
     told = [row.text for row in plan.rows]
     assert f"changes: none: its last start printed that it loads {SAVE}" in told
 

@@ -5,16 +5,14 @@ from __future__ import annotations
 import json
 import os
 import shlex
-import subprocess
-import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
-import psutil
 import pytest
 from box import opened_box
+from guard_killed import guard
 from places import BareProcess, Place, until
 
 _ROOM = "size=512k"
@@ -42,17 +40,11 @@ def _done(place: Place, *words: str | Path) -> None:
 
 @contextmanager
 def _guard(place: Place, told: Path) -> Iterator[None]:
-    """One that may resume; still there at the end."""
-    entered = place.box.start(
-        *(sys.executable, "-m", "tui", "guard", *place.named, "--act", "resume"),
-        *("--notify-command", f"sh -c {shlex.quote(f'cat >> {told}; echo >> {told}')}"),
-        stdout=subprocess.DEVNULL,
-        stderr=subprocess.DEVNULL,
-    )
-    yield
-    (guard,) = psutil.Process(entered.pid).children()
-    guard.terminate()
-    entered.wait(60)
+    """One that writes down what it tells; still there at the end."""
+    command = f"sh -c {shlex.quote(f'cat >> {told}; echo >> {told}')}"
+    with guard(place, "--notify-command", command) as process:
+        yield
+        assert process.is_running()
 
 
 def test_a_full_one(place: Place, tmp_path: Path) -> None:

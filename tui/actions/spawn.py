@@ -22,6 +22,15 @@ MARK_BYTES = 256
 """Written at once, and always as many: what is there is never a mixture."""
 
 
+class Bounds(TypedDict):
+    """A recipe's, as JSON."""
+
+    limits: list[tuple[str, int, int]]
+    umask: int
+    nice: int
+    oom_score_adj: int
+
+
 class Order(TypedDict):
     """What to become."""
 
@@ -31,11 +40,8 @@ class Order(TypedDict):
     argv: list[str]
     environment: dict[str, str]
     cwd: str
-    limits: list[tuple[str, int, int]]
-    umask: int
-    """-1: ours."""
-    priorities: dict[str, int]
-    """`nice` and `oom_score_adj`."""
+    bounds: Bounds | None
+    """None: ours."""
 
 
 def main(mark: int, log: int) -> None:
@@ -67,19 +73,19 @@ def _become(order: Order, mark: int, log: int) -> None:
     signal.pthread_sigmask(signal.SIG_SETMASK, ())
     told = json.dumps([order["key"], os.getpid(), _start_ticks(), order["boot_id"]])
     os.pwrite(mark, told.encode().ljust(MARK_BYTES), 0)
-    _bind(order)
+    if order["bounds"] is not None:
+        _bind(order["bounds"])
     os.execvpe(order["argv"][0], order["argv"], order["environment"])  # noqa: S606 - its purpose
 
 
-def _bind(order: Order) -> None:
+def _bind(bounds: Bounds) -> None:
     """As far as this user may: a limit that can't be as high is as high as it can be."""
-    if order["umask"] >= 0:
-        os.umask(order["umask"])
-    with contextlib.suppress(OSError, KeyError):
-        os.setpriority(os.PRIO_PROCESS, 0, order["priorities"]["nice"])
-    with contextlib.suppress(OSError, KeyError), open("/proc/self/oom_score_adj", "w") as file:  # noqa: PTH123
-        file.write(str(order["priorities"]["oom_score_adj"]))
-    for name, soft, hard in order["limits"]:
+    os.umask(bounds["umask"])
+    with contextlib.suppress(OSError):
+        os.setpriority(os.PRIO_PROCESS, 0, bounds["nice"])
+    with contextlib.suppress(OSError), open("/proc/self/oom_score_adj", "w") as file:  # noqa: PTH123
+        file.write(str(bounds["oom_score_adj"]))
+    for name, soft, hard in bounds["limits"]:
         with contextlib.suppress(OSError, ValueError, AttributeError):
             _limit(getattr(resource, f"RLIMIT_{name}"), soft, hard)
 

@@ -19,6 +19,7 @@ from pathlib import Path
 
 from tui.actions import spawn
 from tui.actions.signals import boot_id
+from tui.model.codec import encoded
 from tui.model.recipe import Bounds
 from tui.model.target import ProcessTarget
 
@@ -128,14 +129,8 @@ def _handed_over(command: Command, key: str, mark: int, log: int) -> str:
         argv=list(command.argv),
         environment=dict(reversed(command.environment)),  # of a name given twice the first counts
         cwd=command.cwd or "/",
-        limits=[],
-        umask=-1,
-        priorities={},
+        bounds=encoded(command.bounds),
     )
-    if command.bounds is not None:
-        bounds = command.bounds
-        order["limits"], order["umask"] = list(bounds.limits), bounds.umask
-        order["priorities"] = {"nice": bounds.nice, "oom_score_adj": bounds.oom_score_adj}
     helper = subprocess.Popen(  # noqa: S603 - our own file
         [sys.executable, "-I", "-S", str(_HELPER), str(mark), str(log)],
         stdin=subprocess.PIPE,
